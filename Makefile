@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-etcd demo demo-etcd release release-check test test-all limits members site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere build build-etcd demo demo-etcd release release-check test test-all limits members site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +52,7 @@ release-check: ## a release, tried as users get it: the deb in a clean Debian, i
 
 test: ## install what the tests need, run the usual ones, name what was skipped and left out
 	@scripts/setup.sh
-	@scripts/test.sh
+	@$(if $(filter test-all,$(MAKECMDGOALS)),SCRIPTS=all )scripts/test.sh
 	@[ '$(MAKECMDGOALS)' = test-all ] || printf '%s\n' '' 'Left out, and run by make test-all, which takes some ten minutes more:' \
 		'  make limits      work and memory at the limits that the documentation promises' \
 		'  make invariants  the race detector and the rules of memory and threads, with long' \
@@ -60,9 +60,10 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 		'  make members     faults of the members of a directory that need minutes' \
 		'  make site        a simulated site: 350 readout hosts, 500 consumers' \
 		'  make verbs       RDMA over real verbs; installs a virtual machine' \
-		'  make web         the page in a browser, which it installs'
+		'  make web         the page in a browser, which it installs' \
+		'  make elsewhere   builds for other systems and processors'
 
-test-all: test limits invariants members site verbs web ## everything: make test, and all that it leaves out
+test-all: test limits invariants members site verbs web elsewhere ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
 	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
@@ -94,6 +95,10 @@ invariants: ## all tests in the build that checks how memory and threads are use
 flake: ## the backends' conformance suites and random runs RUNS times, in every build; a long time
 	@RUNS=$(RUNS) scripts/flake.sh
 
+elsewhere: ## builds for other processors, with tests of a 32-bit one; macOS and Windows have tags, recording and tagbus rec (QUICK=quick: types only)
+	@scripts/setup.sh elsewhere
+	@scripts/elsewhere.sh $(QUICK)
+
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..
 
@@ -102,7 +107,7 @@ house: ## how the code is cut: a table of the packages, and the rules that it ke
 lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute)
 	CGO_ENABLED=0 $(TOOL) golangci-lint run ./...
 	@if pkg-config --exists libfabric 2>/dev/null; then set -x; \
-		CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags libfabric ./...; \
+		CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags libfabric,netgo,osusergo $$(scripts/libfabric-packages.sh files | sed 's,^tagbus,.,'); \
 	else echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"; fi
 	cd tools && go tool golangci-lint run ./...
 	cd bench && CGO_ENABLED=0 go tool -modfile=../tools/go.mod golangci-lint run ./...

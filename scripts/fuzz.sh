@@ -1,36 +1,63 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs each fuzz target of the module, one after the other.
-#   FUZZTIME=20s|10000x   how long each runs: a time or a number of inputs
+#   FUZZTIME=20s|10000x   how long each runs: a time, or a number of inputs, of which a
+#                         target that needs seconds for a tenth has only that tenth
 # A failing input is written to testdata/fuzz of its package; commit it with the
 # fix, and `go test` replays it for ever.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzztime=${FUZZTIME:-20s}
 
-mapfile -t packages < <(scripts/packages-with.sh Fuzz)
-# `go test -list` prints the names and then the line of their package.
-targets=$(go test -list '^Fuzz' "${packages[@]}" |
-  awk '/^Fuzz/ { names[++n] = $1 } /^ok/ { for (i = 1; i <= n; i++) print $2, names[i]; n = 0 }')
-if [ -z "$targets" ]; then
-  echo "no fuzz targets"
-  exit 0
-fi
-
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+# The fuzzer's own corpus is kept by go clean -fuzzcache's rules, beside that of go test.
+corpus=$(go env GOCACHE)/fuzz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 failed=0
-while read -r package name; do
-  # By default a minute is spent on making each new input smaller.
-  if go test -run '^$' -fuzz "^$name\$" -fuzztime "$fuzztime" -fuzzminimizetime 100x "$package" >"$log" 2>&1; then
-    printf '%-28s %s\n' "$name" "$(grep '^fuzz: elapsed' "$log" | tail -n 1)"
-  elif grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
+
+# target DIR NAME runs one target of the binary of its package.
+target() {
+  local begin=$SECONDS tenth
+  if [[ $fuzztime == *x ]]; then
+    tenth=$(((${fuzztime%x} + 9) / 10)) # 0 would be without end
+    run "$1" "$2" ${tenth}x || return 0
+    if ((SECONDS - begin < 4)); then run "$1" "$2" $((9 * tenth))x || return 0; fi
+  else
+    run "$1" "$2" "$fuzztime" || return 0
+  fi
+  printf '%-28s %s\n' "$2" "$(grep '^fuzz: elapsed' "$work/log" | tail -n 1)"
+}
+
+# run DIR NAME TIME is target for one time. A failure is printed, and noted in failed.
+run() {
+  local import
+  import=$(go list "$1")
+  if (cd "$1" && "$work/test" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$3" \
+    -test.fuzzminimizetime 100x -test.fuzzcachedir "$corpus/$import") >"$work/log" 2>&1; then
+    return 0
+  fi
+  if grep -q 'context deadline exceeded' "$work/log" && ! grep -q 'Failing input written' "$work/log"; then
     # golang.org/issue/75804, mended in Go 1.27: the end of a -fuzztime that is
     # a time may be taken for a failure. No input failed.
-    printf '%-28s time is up\n' "$name"
+    printf '%-28s time is up\n' "$2"
   else
-    cat "$log"
+    cat "$work/log"
     failed=1
   fi
-done <<<"$targets"
+  return 1
+}
+
+# go test builds and links a package for each of its targets; once is enough. By default a
+# minute is spent on making each new input smaller.
+any=no
+while read -r dir; do
+  go test -c -fuzz Fuzz -o "$work/test" "$dir"
+  while read -r name; do
+    any=yes
+    target "$dir" "$name"
+  done < <(cd "$dir" && "$work/test" -test.list '^Fuzz' | grep '^Fuzz')
+done < <(scripts/packages-with.sh Fuzz)
+if [ $any = no ]; then
+  echo "no fuzz targets"
+fi
 exit $failed

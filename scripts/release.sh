@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes what a release consists of, below dist: for each processor an archive with static
+# Makes what a release consists of, below a folder: for each processor an archive with static
 # programs, a deb and an rpm, the same of the programs with etcd (tagbus-etcd), and
 # SHA256SUMS. The same commit gives the same bytes.
 #   scripts/release.sh
 #   VERSION=v0.1.0   where git does not tell it: in an archive of the sources
+#   DIST=dist        the folder, of which nothing is kept
+#   ARCHS="..."      of amd64, arm64, arm7: for which processors; default: all
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
+mkdir -p "${DIST:=dist}"
+dist=$(realpath "$DIST")
 
 build=(-trimpath)
 link="-s -w"
@@ -28,40 +32,42 @@ export VERSION SOURCE_DATE_EPOCH ARCH STAGE DEB_VERSION RPM_VERSION
 # archive NAME DIR packs a folder.
 archive() {
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-    --transform="s,^\.,$1," -C "$2" -c . | gzip -n >"dist/$1.tar.gz"
+    --transform="s,^\.,$1," -C "$2" -c . | gzip -n >"$dist/$1.tar.gz"
 }
 package() {
   local packager
   for packager in deb rpm; do
-    go tool -modfile=tools/release/go.mod nfpm package -f "deploy/package/$1.yaml" -p "$packager" -t dist/
+    go tool -modfile=tools/release/go.mod nfpm package -f "deploy/package/$1.yaml" -p "$packager" -t "$dist/"
   done
 }
 
-rm -rf dist && mkdir dist
-go run ./cmd/internal/pages dist/pages "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
-gzip -n -9 dist/pages/man/*.1
-go -C tools run ./licences .. ./cmd/publisher ./cmd/subscriber ./cmd/tagbus >dist/LICENSES
-go -C tools run ./licences ../directory/etcd ./cmd/... >dist/LICENSES-etcd
-for ARCH in amd64 arm64; do
-  STAGE=dist/linux/$ARCH
+rm -rf "$dist" && mkdir "$dist"
+go run ./cmd/internal/pages "$dist/pages" "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
+gzip -n -9 "$dist"/pages/man/*.1
+go -C tools run ./licences .. ./cmd/publisher ./cmd/subscriber ./cmd/tagbus >"$dist/LICENSES"
+go -C tools run ./licences ../directory/etcd ./cmd/... >"$dist/LICENSES-etcd"
+for ARCH in ${ARCHS:-amd64 arm64 arm7}; do
+  STAGE=$dist/linux/$ARCH
   mkdir -p "$STAGE/systemd"
-  GOOS=linux GOARCH=$ARCH go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
-  cp -r dist/pages/* dist/LICENSES deploy/wireshark scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
+  # Front ends with a Zynq are arm7: armhf in Debian's words, armv7hl in those of rpm.
+  GOOS=linux GOARCH=${ARCH%7} GOARM=7 go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
+  cp -r "$dist"/pages/* "$dist/LICENSES" deploy/wireshark scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
   cp deploy/systemd/tagbus.conf deploy/systemd/*@.service deploy/systemd/*-demo.env "$STAGE/systemd/"
   archive "tagbus_${VERSION#v}_linux_$ARCH" "$STAGE"
   package nfpm
+  if [ "$ARCH" = arm7 ]; then continue; fi # etcd itself is not supported on 32 bits
 
   # The tags of git are not those of this module: the version is told by hand.
   mkdir -p "$STAGE/etcd/systemd"
   GOOS=linux GOARCH=$ARCH go -C directory/etcd build "${build[@]}" -ldflags "-s -w -X tagbus/internal/build.release=$VERSION" \
-    -o "$PWD/$STAGE/etcd/" ./cmd/...
-  cp dist/LICENSES-etcd "$STAGE/etcd/LICENSES"
+    -o "$STAGE/etcd/" ./cmd/...
+  cp "$dist/LICENSES-etcd" "$STAGE/etcd/LICENSES"
   cp scripts/demo-etcd.sh LICENSE NOTICE "$STAGE/etcd/"
   cp deploy/systemd/*directory* "$STAGE/etcd/systemd/"
   archive "tagbus-etcd_${VERSION#v}_linux_$ARCH" "$STAGE/etcd"
   # It needs the package tagbus of the same version, as each kind of package writes that.
-  DEB_VERSION=$(cd dist && echo tagbus_*"_$ARCH.deb" | cut -d _ -f 2)
-  RPM_VERSION=$(cd dist && echo tagbus-[0-9]*.rpm | cut -d ' ' -f 1 | cut -d - -f 2)
+  DEB_VERSION=$(cd "$dist" && echo tagbus_*"_$ARCH.deb" | cut -d _ -f 2)
+  RPM_VERSION=$(cd "$dist" && echo tagbus-[0-9]*.rpm | cut -d ' ' -f 1 | cut -d - -f 2)
   package nfpm-etcd
 done
-(cd dist && sha256sum -- *.tar.gz *.deb *.rpm >SHA256SUMS && cat SHA256SUMS)
+(cd "$dist" && sha256sum -- *.tar.gz *.deb *.rpm >SHA256SUMS && cat SHA256SUMS)

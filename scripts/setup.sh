@@ -4,8 +4,9 @@
 # unpacks one.
 # It never fails: without root or a reachable registry it says what is missing,
 # and the tests that need it skip and are counted.
-#   scripts/setup.sh [verbs|release|browser]
+#   scripts/setup.sh [verbs|release|browser|elsewhere]
 #     verbs: also what test/verbs needs (QEMU)
+#     elsewhere: also what scripts/elsewhere.sh needs (QEMU)
 #     browser: also what test/web needs (Chromium, Node.js); npm ci is in test/web/run.sh
 #     release: also what scripts/release-check.sh needs (a Debian, a virtual machine, rpm, a container)
 set -uo pipefail
@@ -49,6 +50,9 @@ if [ "${1:-}" = browser ]; then
     "node --version|nodejs|make web, to drive the browser"
     "npm --version|npm|make web, to fetch what drives the browser"
   )
+fi
+if [ "${1:-}" = elsewhere ]; then
+  wanted+=("qemu-arm --version|qemu-user|the tests of a 32-bit build (make elsewhere)")
 fi
 if [ "${1:-}" = release ]; then
   wanted+=(

@@ -4,6 +4,10 @@
 # is there, and names every test that was skipped.
 #   scripts/test.sh [flags of go test]
 #   PACKAGES="..."   of which packages of the root module; default: all, of directory/etcd too
+#   SCRIPTS=each     of the end-to-end tests of the programs only those that start each
+#                    program once (cmd/internal/scripts/testdata/each-program.list), which
+#                    is what runs over libfabric unless it is SCRIPTS=all
+#   BENCHTIME=1x     also runs the benchmarks of the root module, in the binaries of its tests
 # With CI=true a skip fails the run unless scripts/allowed-skips.txt lists its
 # reason: on the machine that decides, nothing may be left untested unseen.
 # Up to three tests that failed run once more, alone, unless it was a data race, a
@@ -17,7 +21,9 @@ strict=()
 if [ "${CI:-}" = true ]; then
   strict=(-strict)
 fi
-go -C tools build -o ../bin/testreport ./testreport
+# Tested is what users get: programs without cgo, except where it is the point.
+export CGO_ENABLED=${CGO_ENABLED:-0}
+go -C tools build -o ../bin/ ./testreport ./goroutines
 go -C tools test ./...
 
 libfabric=no
@@ -28,30 +34,44 @@ else
 fi
 
 # Of several -tags the last one counts.
-tags=libfabric
+# Names are resolved as in the other build, which then shares what it has compiled.
+own='' tags=libfabric,netgo,osusergo
 for ((i = 1; i < $#; i++)); do
   if [ "${!i}" = -tags ]; then
     next=$((i + 1))
-    tags=libfabric,${!next}
+    own=${!next}
+    tags=$tags,$own
   fi
 done
 
 # The order is random, so that no test can lean on another; a failure prints
-# the seed (-shuffle=SEED repeats it). The time limit is for a machine that does
-# other things too: netio/memnet and netio/tcp take a minute of processor time
-# each under the race detector.
-run() { go test -json -shuffle=on -timeout 10m "$@"; }
+# the seed (-shuffle=SEED repeats it). Under the race detector it is not: go test
+# keeps what has passed by the content of all that it depends on, only in the usual
+# order, and another order shows the same races. The time limit is for a machine that
+# does other things too: netio/memnet and netio/tcp take a minute of processor time
+# each under the race detector, and bus some minutes.
+shuffle=(-shuffle=on) limit=10m
+case " $* " in
+*" -race "*) shuffle=() limit=20m ;;
+esac
+# Where make lint runs beside this it vets all of it, and more.
+vet=()
+if [ "${CI:-}" = true ]; then vet=(-vet=off); fi
+run() { go test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"; }
 # The directory on etcd is a module of its own, so that users of this one need none of it.
 # Its tests do the usual here: make members has the rest, which waits for minutes.
-etcd() { env -u TAGBUS_TESTS go -C directory/etcd test -json -shuffle=on -timeout 10m "$@"; }
-packages=()
+etcd() { env -u TAGBUS_TESTS go -C directory/etcd test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"; }
+packages=() short=()
 if [ $libfabric = yes ]; then
-  # Once plain, and once in the build that checks most: the backend alone, as
-  # what is above it does not know which backend it has.
+  mapfile -t packages < <(scripts/libfabric-packages.sh)
+  # Once plain, and once in the build that checks most: the backend as a whole, and of what is
+  # above it, which does not know which backend it has, what a slow device runs.
   case " $* " in
-  *" -tags "*) mapfile -t packages < <(scripts/libfabric-packages.sh | grep /netio/) ;;
-  *" -race "*) ;;
-  *) mapfile -t packages < <(scripts/libfabric-packages.sh) ;;
+  *" -tags "*)
+    mapfile -t short < <(printf '%s\n' "${packages[@]}" | grep -v /netio/)
+    mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep /netio/)
+    ;;
+  *" -race "*) packages=() ;;
   esac
 fi
 # With its default of 16 KiB the provider ofi_rxm touches 3 GB for 80 listening endpoints,
@@ -68,12 +88,59 @@ args=("$@")
 beside() { CGO_ENABLED=1 run "${args[@]}" -tags "$tags" "$@"; }
 report() { bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt "$@"; }
 
+# default prints the packages of the root module; under the race detector without those
+# that start no goroutine, where it has nothing to find, and those that look at files and at
+# other programs only. The rules of memory are tested all the same.
+default() {
+  case " $* " in
+  *" -race "*)
+    bin/goroutines -tags "$own" ./... | grep -vxE 'tagbus|tagbus/cmd/internal/(monitoring|pages)'
+    echo tagbus/netio/internal/invariants
+    ;;
+  *) echo ./... ;;
+  esac
+}
+
+# bench holds the flags for the benchmarks. Those of the RDMA backend are not among them.
+bench=()
+if [ -n "${BENCHTIME:-}" ]; then bench=(-bench . -benchtime "$BENCHTIME" -benchmem); fi
+
+readonly scripts=tagbus/cmd/internal/scripts
+# each HOW PACKAGE... has HOW test the packages: of the end-to-end tests those that start each
+# program once.
+each() {
+  local how=$1 failed=0 others
+  shift
+  mapfile -t others < <(printf '%s\n' "$@" | grep -vx $scripts)
+  if [ ${#others[@]} -lt $# ]; then
+    "$how" -run "$(grep -v '^#' cmd/internal/scripts/testdata/each-program.list | paste -sd '|')" $scripts || failed=1
+  fi
+  if [ ${#others[@]} -gt 0 ]; then "$how" "${others[@]}" || failed=1; fi
+  return $failed
+}
+
+# over_libfabric tests in the build that has it.
+over_libfabric() {
+  local failed=0
+  if [ "${SCRIPTS:-}" = all ]; then
+    beside "${packages[@]}" || failed=1
+  else
+    each beside "${packages[@]}" || failed=1
+  fi
+  if [ ${#short[@]} -gt 0 ]; then
+    unset TAGBUS_TESTS
+    beside -short "${short[@]}" || failed=1
+  fi
+  return $failed
+}
+
 # once runs all tests.
 once() {
-  local failed=0 beside= etcd=
+  local failed=0 beside= etcd= first
+  plain() { run "${args[@]}" "$@"; }
   # Beside the others, as these tests wait more than they work.
   if [ ${#packages[@]} -gt 0 ]; then
-    beside "${packages[@]}" >"$work/beside" &
+    (over_libfabric) >"$work/beside" &
     beside=$!
   fi
   # As these do.
@@ -81,8 +148,8 @@ once() {
     etcd "${args[@]}" ./... >"$work/etcd" &
     etcd=$!
   fi
-  read -ra first <<<"${PACKAGES:-./...}"
-  run "${args[@]}" "${first[@]}" || failed=1
+  read -ra first <<<"${PACKAGES:-$(default "${args[@]}" | tr '\n' ' ')}"
+  if [ "${SCRIPTS:-}" = each ]; then each plain "${first[@]}"; else plain "${bench[@]}" "${first[@]}"; fi || failed=1
   if [ -n "$beside" ]; then
     wait "$beside" || failed=1
     cat "$work/beside"
@@ -104,6 +171,9 @@ again() {
     esac
     if [[ " ${packages[*]} " == *" $package "* ]]; then
       beside -count=1 -run "$pattern" "$package" || failed=1
+    fi
+    if [[ " ${short[*]} " == *" $package "* ]]; then
+      (unset TAGBUS_TESTS && beside -short -count=1 -run "$pattern" "$package") || failed=1
     fi
   done <"$work/again"
   return $failed

@@ -58,7 +58,8 @@ done
 systemctl start tagbus-publisher@servers tagbus-subscriber@servers || fail "the services do not start with a directory on servers"
 on_servers() { journalctl -o cat -u tagbus-subscriber@servers | grep -qE '^in 1s: [1-9].* 0 lost'; }
 within 30 "the subscriber on servers says nothing of its messages" on_servers
-runuser -u nobody -- tagbus-directory status || fail "something is wrong with the directory"
+tagbus-directory status || fail "something is wrong with the directory"
+if runuser -u nobody -- tagbus-directory status; then fail "a user without a right administers the directory"; fi
 systemctl restart tagbus-directory || fail "the directory does not start again"
 runuser -u nobody -- subscriber --bus etcd://127.0.0.1/demo --tags 0x100-0x10f --count 10 --timeout 30s ||
   fail "a subscriber finds nothing after the directory was restarted"

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests of the RDMA backend over real verbs, in the machine of vm.sh:
-# every package that scripts/libfabric-packages.sh names, with -short. Other than
-# in go test they are not cached. netio/rdma is tested without the race detector,
-# which has its suites over sockets (make invariants) and would leave time for one
-# of two here; the others with it, as it has the commands and nodes over RDMA
-# nowhere else.
+# every package that scripts/libfabric-packages.sh names, with -short. A binary that
+# has passed, and of which nothing has changed since, does not run. The race detector,
+# which is slow in such a machine, has the same tests over sockets (make invariants).
 #   test/verbs/run.sh [flags of a test binary, such as -test.run=NAME -test.v]
 #   PACKAGES="..."   of which packages; default: all
-#   BUILDS="..."     any of "race plain", for each; default: one, as above
+#   AGAIN=yes        though they passed with the same binaries
+#   BUILDS="..."     any of "race plain", for each; default: plain
 # and the settings of vm.sh. If the machine cannot be had this says what is
 # missing, and is a failure where CI=true.
 set -euo pipefail
@@ -46,20 +45,15 @@ if [ -n "${PACKAGES:-}" ]; then
 fi
 number=0
 for package in "${packages[@]}"; do
-  build=race
-  if [ "$package" = $longest ]; then
-    build=plain
-  fi
-  read -ra builds <<<"${BUILDS:-$build}"
-  for build in "${builds[@]}"; do
+  for build in ${BUILDS:-plain}; do
     flags=() note=
     if [ "$build" = race ]; then
       flags=(-race) note=" (race)"
     fi
     binary=$work/$number.test
-    CGO_ENABLED=1 go test -c -tags libfabric "${flags[@]}" -o "$binary" "$package"
+    CGO_ENABLED=1 go test -c -tags libfabric,netgo,osusergo "${flags[@]}" -o "$binary" "$package"
     if [ -x "$binary" ]; then # it has tests
-      printf '%s\t%s\t%s\n' "$number" "$(go list -f '{{.Dir}}' "$package")" "$package$note" >>"$work/list"
+      printf '%s\t%s\t%s\n' "$number" "$(go list -f '{{.Dir}}' "$package")" "$package$note" >>"$work/all"
       number=$((number + 1))
     fi
   done
@@ -69,6 +63,26 @@ if [ "$number" -eq 0 ]; then
   exit 1
 fi
 wait "$preparing" || skip "the machine could not be made, see above"
+
+# All that a binary depends on: itself, what it reads, and what it runs with. The kernel
+# is named by the image.
+mkdir "$work/machine"
+echo "$($vm image) $*" >"$work/machine/image"
+cp -L /usr/lib/*/libfabric.so.1 /usr/lib/*/libibverbs/librxe-rdmav*.so "$work/machine"
+# passed is|note NUMBER DIR NAME
+passed() {
+  local own="$work/own/$2"
+  if [ "$1" = is ]; then
+    mkdir -p "$own"
+    ln "$work/$2.test" "$own/test"
+    if [ -d "$3/testdata" ]; then cp -r "$3/testdata" "$own"; fi
+  fi
+  scripts/passed.sh "$1" "verbs-${4//[^A-Za-z0-9]/-}" "$work/machine" test/verbs "$own"/*
+}
+while IFS=$'\t' read -r number dir name; do
+  passed is "$number" "$dir" "$name" || printf '%s\t%s\t%s\n' "$number" "$dir" "$name" >>"$work/list"
+done <"$work/all"
+if ! [ -e "$work/list" ]; then exit; fi
 
 start=$SECONDS status=0
 $vm run test/verbs/suite.sh "$work" -test.short "$@" || status=$?
@@ -91,4 +105,7 @@ while IFS=$'\t' read -r number _ name; do
   printf '{"Action":"output","Package":"%s","Output":"%s\\t%s\\n"}\n' "$name" "$word" "$name"
   printf '{"Action":"%s","Package":"%s"}\n' $action "$name"
 done <"$work/list" | bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt || exit 1
-exit "$status"
+[ "$status" -eq 0 ] || exit "$status"
+while IFS=$'\t' read -r number dir name; do
+  passed note "$number" "$dir" "$name"
+done <"$work/list"

@@ -67,7 +67,7 @@ test('the overview says who stalls and who loses', async () => {
   await until('writer and archive', async () => /writer.*stalled/s.test(await worst.innerText()) && /archive.*losing/s.test(await worst.innerText()));
   assert.match(await worst.innerText(), /takes nothing for \d+\s?s; queue \d+\s?%; policy block/u);
   assert.equal(await page.locator('.chart canvas').count(), 3);
-  assert.match(await page.locator('.chart').first().getAttribute('aria-label'), /^Messages per second over the last ten minutes: now .*, highest .*$/);
+  assert.match(await page.locator('.chart').first().getAttribute('aria-label'), /^Messages per second over the last day: now .*, highest .*$/);
   await until('summary for screen readers', async () => /1 stalled, 1 losing, 0 unreachable/.test(await page.locator('#summary').textContent()), 20000);
   await clean(page);
 });
