@@ -31,18 +31,18 @@ var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"golang.org/x/sys/unix", "golang.org/x/term"}},
 	{"cmd/internal/acl", "a policy is looked at in its file, on no bus", []string{
-		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
+		"internal/plain", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
 	}},
 	{"cmd/internal/cert", "certificates are files, on no bus", []string{
-		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
+		"internal/flock", "internal/plain", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
 	}},
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"access", "acl", "identity", "internal/plain", "internal/build", "internal/remind", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
-		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
+		"access", "acl", "identity", "internal/flock", "internal/payload", "internal/plain", "internal/stuck", "internal/build", "internal/remind", "internal/signals", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
 		"github.com/prometheus/client_golang/prometheus/promhttp", "github.com/prometheus/client_model/go",
@@ -84,7 +84,9 @@ var table = []rule{
 	{"bus/internal/follow", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory", "bus/internal/chores"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
-	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/second", "subscription", "tags"}},
+	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
+	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/positions", "bus/internal/second", "subscription", "tags"}},
+	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/nearest", "how far sets are apart depends only on their tags", []string{"tags"}},
 	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
@@ -105,7 +107,7 @@ var table = []rule{
 	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},
 	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
-		"internal/plain", "internal/remind", "bus/directory", "tags", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
+		"internal/check", "internal/plain", "internal/remind", "bus/directory", "tags", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},
 	{"bus/directory/codec", "the bytes of an entry do not depend on where they are kept", []string{"internal/plain", "bus/directory", "tags"}},
 	{"bus/directory/directorytest", "a directory is held to the contract whatever its kind", []string{"bus/directory", "tags"}},
@@ -114,14 +116,20 @@ var table = []rule{
 		"acl", "identity", "internal/plain", "internal/remind", "bus/directory", "tags",
 	}},
 	{"directory/etcd", "a directory is used by the bus and does not use it; it is a client of etcd, and has no server", []string{
-		"internal/plain", "bus/directory", "bus/directory/codec", "github.com/nats-io/nuid",
+		"internal/check", "internal/plain", "bus/directory", "bus/directory/codec", "github.com/nats-io/nuid",
 		"go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc/...",
 	}},
-	{"directory/etcd/member", "a member is a server of etcd, and knows nothing of what is kept there", []string{
-		"internal/plain", "go.etcd.io/etcd/...", "go.uber.org/zap/...", "google.golang.org/grpc/...",
+	{"directory/etcd/internal/guard", "what a caller may do depends on its request, the policy and what an entry is, and on no connection", []string{
+		"internal/plain", "acl", "identity", "tags", "bus/directory", "bus/directory/codec", "go.etcd.io/etcd/api/v3/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/proto",
+	}},
+	{"directory/etcd/internal/door", "which caller a connection is from depends on certificates, users and addresses, and on no request", []string{
+		"acl", "identity", "directory/etcd/internal/guard",
+	}},
+	{"directory/etcd/member", "a member is a server of etcd, and what is kept there is the guard's business", []string{
+		"internal/plain", "access", "identity", "directory/etcd/internal/door", "directory/etcd/internal/guard", "go.etcd.io/etcd/...", "go.uber.org/zap/...", "google.golang.org/grpc/...",
 	}},
 	{"directory/etcd/cmd/...", "a command of this module is one of the others with the directory on etcd linked in, or runs a member", []string{
-		"internal/plain", "internal/build", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
+		"internal/plain", "internal/build", "internal/signals", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
 		"github.com/coreos/go-systemd/v22/daemon", "go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3",
 	}},
 	{"directory/etcd/internal/embedded", "a server for tests knows nothing of directories", []string{
@@ -138,14 +146,19 @@ var table = []rule{
 	}},
 	{"identity", "which certificates count is decided by files, whatever is transported", []string{"internal/plain", "internal/reread"}},
 	{"identity/identitytest", "certificates for tests are made by nothing that is tested", nil},
-	{"internal/reread", "what files say now does not depend on what is made of them", []string{"internal/plain"}},
+	{"internal/reread", "what files say now does not depend on what is made of them", []string{"internal/plain", "internal/stuck"}},
+	{"internal/stuck", "that a file is waited for does not depend on what is in it", []string{"internal/plain"}},
 	{"internal/build", "which version a program has depends on its build", nil},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},
 	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/remind", "when something is said again depends on nothing", nil},
+	{"internal/signals", "how a program ends does not depend on what it does", nil},
+	{"internal/flock", "a lock is asked of the system", nil},
+	{"internal/payload", "what is in a payload is said by a file, whatever becomes of the message", []string{"internal/plain", "tags"}},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
 	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
+	{"internal/tests/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
 	{"internal/tests/pki", "certificates for tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
@@ -174,7 +187,7 @@ var table = []rule{
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
 	{"recording", "a file of messages depends on what a subscriber gets, and on no session, loop or backend; it compresses its blocks", []string{
-		"internal/check", "internal/plain", "bus", "tags", "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd",
+		"internal/check", "internal/flock", "internal/plain", "internal/stuck", "bus", "tags", "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd",
 	}},
 	{"tags", "what messages are called depends on nothing but how text is shown", []string{"internal/plain"}},
 }

@@ -10,7 +10,7 @@ local tagbus = Proto("tagbus", "tagbus")
 
 local kinds = {
   [0] = "message", [1] = "joined", [2] = "position", [3] = "gap", [4] = "lost",
-  [5] = "ended", [6] = "vanished", [7] = "stopped",
+  [5] = "ended", [6] = "vanished", [7] = "stopped", [8] = "stepped",
 }
 local causes = {
   [0] = "other", [1] = "full", [2] = "memory", [3] = "connection", [4] = "ended",
