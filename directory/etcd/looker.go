@@ -80,9 +80,9 @@ func (l *looker) run() {
 		var err error
 		if !l.listed {
 			err = l.list()
-			begun()
 		}
 		if err == nil {
+			begun()
 			err = l.follow()
 			l.d.servers.counts.add(&l.d.servers.counts.restarts)
 		}
@@ -91,6 +91,7 @@ func (l *looker) run() {
 			continue
 		}
 		l.failed(err)
+		begun()
 		timer.Reset(jittered(retryAway))
 		select {
 		case <-l.d.ctx.Done():
@@ -130,14 +131,14 @@ func (l *looker) failed(err error) {
 	if l.ever && errors.Is(err, ErrAway) && now.Sub(l.since) < hushed {
 		return
 	}
+	if !l.isLost() || errors.Is(err, ErrRefused) { // the first cause of an outage says most
+		l.d.feed.Report(serversSource, err)
+	}
+	// After the report: a List that finds them lost takes the cause from the Feed.
 	l.mu.Lock()
-	told := l.lost
 	l.lost = true
 	l.wakeAll()
 	l.mu.Unlock()
-	if !told || errors.Is(err, ErrRefused) { // the first cause of an outage says most
-		l.d.feed.Report(serversSource, err)
-	}
 }
 
 // healthy notes that the servers answer.

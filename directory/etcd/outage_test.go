@@ -120,6 +120,22 @@ func TestServersThatAreAwayAtTheStart(t *testing.T) {
 	}
 }
 
+// TestAListWithoutServersHasAProblem: it is never an empty list without one, not even at the
+// instant at which the directory finds out.
+func TestAListWithoutServersHasAProblem(t *testing.T) {
+	t.Parallel()
+	server := embedded.New(t)
+	for range 100 {
+		d := open(t, server, quick)
+		if entries, err := d.List(); !errors.Is(err, etcd.ErrAway) || len(entries) != 0 {
+			t.Fatalf("got list %v, %v, want none and ErrAway", entries, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestAnOutageLongerThanExpiry is told as a problem, and nothing is gone then or after it.
 func TestAnOutageLongerThanExpiry(t *testing.T) {
 	t.Parallel()
