@@ -4,8 +4,8 @@
 # last line on the console says how it ended.
 
 fail() {
-  echo "services: FAILED: $1"
   journalctl --no-pager -o cat -u 'tagbus-*' | tail -n 60
+  echo "services: FAILED: $1" # of a log the last lines may be all that is kept
   poweroff -f
 }
 property() { systemctl show -P "$2" "tagbus-$1@$3"; }

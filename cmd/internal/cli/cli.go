@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -280,8 +281,17 @@ var flagNames = strings.NewReplacer(
 	"\n", "; ",
 )
 
-// Text returns an error as one line, safe to show, in the words of the command line.
-func Text(err error) string { return Words(err.Error()) }
+// Text returns an error as one line, safe to show, in the words of the command line. What ends
+// fails for one cause at many calls: of joined errors with the same text one is shown.
+func Text(err error) string {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return Words(strings.Join(lines, "\n"))
+}
 
 // Words is Text for the text of an error, as another program has sent it.
 func Words(text string) string { return plain.Line(flagNames.Replace(text)) }

@@ -112,6 +112,15 @@ func TestTextSpeaksOfFlags(t *testing.T) {
 	}
 }
 
+// TestTextSaysOneCauseOnce: a directory that is away fails the withdrawal, and then the Close.
+func TestTextSaysOneCauseOnce(t *testing.T) {
+	away := errors.New("the servers do not answer")
+	err := errors.Join(errors.Join(away, errors.New("draining failed")), errors.New(away.Error()))
+	if got, want := cli.Text(err), "the servers do not answer; draining failed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestSignals(t *testing.T) {
 	ctx, hurry, stop := cli.Signals(t.Context(), new(cli.Security), nil)
 	defer stop()
