@@ -54,6 +54,7 @@ func TestABrokenPolicyChangesNothing(t *testing.T) {
 			t.Errorf("got %v, want the file, the rule and the field", err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		expect("1-2", 1, 1)
 		if err := s.Reload(); !errors.Is(err, acl.ErrUnknownField) {
 			t.Errorf("got %v, want ErrUnknownField", err)

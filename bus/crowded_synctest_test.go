@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/tests"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -62,10 +63,12 @@ func TestACrowdedPublisherBeatsLessOften(t *testing.T) {
 		synctest.Wait()
 		members := []*member{first.member, late.member, mute.member, slow.member}
 		counts := b.beats(p, members...)
-		time.Sleep(15 * time.Minute)
+		minutes := tests.Fewer(16)
+		time.Sleep(time.Duration(minutes) * time.Minute)
 		synctest.Wait()
 		fromPub, fromSub := counts()
-		for i, want := range [][2]uint64{{450, 450}, {112, 112}, {112, 0}, {112, 60}} {
+		often, seldom, slowly := uint64(minutes)*60/2, uint64(minutes)*60/8, uint64(minutes)*60/15
+		for i, want := range [][2]uint64{{often, often}, {seldom, seldom}, {seldom, 0}, {seldom, slowly}} {
 			for side, got := range []uint64{fromPub[i], fromSub[i]} {
 				if want := want[side]; got > want || got < want-want/8 { // in whole ticks
 					t.Errorf("connection %d, side %d: got %d beats, want %d", i, side, got, want)
@@ -137,7 +140,7 @@ func TestTheLeastPatientPeerIsFollowed(t *testing.T) {
 					r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), HeartbeatInterval: every, HeartbeatTimeout: 2 * every}, ignore)
 					s := b.sender(bus.SenderConfig{HeartbeatInterval: interval})
 					must(t, s.SendContext(t.Context(), 1, nil))
-					time.Sleep(20 * every)
+					time.Sleep(time.Duration(tests.Fewer(20)) * every)
 					synctest.Wait()
 					for _, m := range []*member{p.member, sub.member, r.member, s.member} {
 						if lost := m.of(bus.Lost); len(lost) > 0 {

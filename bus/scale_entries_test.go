@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
@@ -68,7 +69,7 @@ func TestTheWorkOfOffersIsProportional(t *testing.T) {
 		b.on(func() { steps, longest = int(b.s.chores.Total-before), b.s.chores.Longest })
 		return steps, longest
 	}
-	const size = 1000
+	size := tests.Fewer(1000)
 	once, _ := look(size)
 	twice, longest := look(2 * size)
 	t.Logf("got %d and %d steps, %d in one slice", once, twice, longest)
