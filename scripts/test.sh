@@ -7,7 +7,6 @@
 #   SCRIPTS=each     of the end-to-end tests of the programs only those that start each
 #                    program once (cmd/internal/scripts/testdata/each-program.list), which
 #                    is what runs over libfabric unless it is SCRIPTS=all
-#   BENCHTIME=1x     also runs the benchmarks of the root module, in the binaries of its tests
 # With CI=true a skip fails the run unless scripts/allowed-skips.txt lists its
 # reason: on the machine that decides, nothing may be left untested unseen.
 # Up to three tests that failed run once more, alone, unless it was a data race, a
@@ -45,12 +44,13 @@ for ((i = 1; i < $#; i++)); do
 done
 
 # The order is random, so that no test can lean on another; a failure prints
-# the seed (-shuffle=SEED repeats it). Under the race detector it is not: go test
-# keeps what has passed by the content of all that it depends on, only in the usual
-# order, and another order shows the same races. The time limit is for a machine that
-# does other things too: netio/memnet and netio/tcp take a minute of processor time
-# each under the race detector, and bus some minutes.
+# the seed (-shuffle=SEED repeats it). Under the race detector, and on the machine that
+# decides, it is not: go test keeps what has passed by the content of all that it depends on,
+# only in the usual order. The time limit is for a machine that does other things too:
+# netio/memnet and netio/tcp take a minute of processor time each under the race detector,
+# and bus some minutes.
 shuffle=(-shuffle=on) limit=10m
+if [ "${CI:-}" = true ]; then shuffle=(); fi
 case " $* " in
 *" -race "*) shuffle=() limit=20m ;;
 esac
@@ -101,10 +101,6 @@ default() {
   esac
 }
 
-# bench holds the flags for the benchmarks. Those of the RDMA backend are not among them.
-bench=()
-if [ -n "${BENCHTIME:-}" ]; then bench=(-bench . -benchtime "$BENCHTIME" -benchmem); fi
-
 readonly scripts=tagbus/cmd/internal/scripts
 # each HOW PACKAGE... has HOW test the packages: of the end-to-end tests those that start each
 # program once.
@@ -149,7 +145,7 @@ once() {
     etcd=$!
   fi
   read -ra first <<<"${PACKAGES:-$(default "${args[@]}" | tr '\n' ' ')}"
-  if [ "${SCRIPTS:-}" = each ]; then each plain "${first[@]}"; else plain "${bench[@]}" "${first[@]}"; fi || failed=1
+  if [ "${SCRIPTS:-}" = each ]; then each plain "${first[@]}"; else plain "${first[@]}"; fi || failed=1
   if [ -n "$beside" ]; then
     wait "$beside" || failed=1
     cat "$work/beside"

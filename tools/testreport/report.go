@@ -83,7 +83,6 @@ func (r *report) add(e event) {
 		fmt.Fprint(r.out, e.Output)
 	case "output":
 		switch {
-		case strings.HasPrefix(e.Test, "Benchmark") && figures.MatchString(e.Output): // it has no end of its own
 		case e.Test != "", strings.HasPrefix(e.Output, "-test.shuffle "):
 			r.output[id] = append(r.output[id], e.Output)
 		case !noise.MatchString(e.Output):
@@ -95,12 +94,8 @@ func (r *report) add(e event) {
 	}
 }
 
-// noise matches lines of a package that plain `go test` does not print, and what comes before
-// its benchmarks.
-var noise = regexp.MustCompile(`^(PASS\n|testing: warning: no tests to run|(goos|goarch|pkg|cpu): )`)
-
-// figures matches what a benchmark prints though nothing is wrong.
-var figures = regexp.MustCompile(`^(=== RUN|Benchmark|\s+\d+\t)`)
+// noise matches lines of a package that plain `go test` does not print.
+var noise = regexp.MustCompile(`^(PASS\n|testing: warning: no tests to run)`)
 
 // end counts a test, or a package when the test has no name, that is over.
 func (r *report) end(id testID, action string) {

@@ -24,12 +24,6 @@ func TestReport(t *testing.T) {
 	const other = `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: needs a moon\n"}
 {"Action":"skip","Package":"p","Test":"TestA"}
 `
-	const benchmark = `{"Action":"output","Package":"p","Output":"cpu: a processor\n"}
-{"Action":"run","Package":"p","Test":"BenchmarkA"}
-{"Action":"output","Package":"p","Test":"BenchmarkA","Output":"BenchmarkA\n"}
-{"Action":"output","Package":"p","Test":"BenchmarkA","Output":"BenchmarkA-2 \t"}
-{"Action":"output","Package":"p","Test":"BenchmarkA","Output":"       1\t 1662465 ns/op of the cpu\n"}
-`
 	const seed = `{"Action":"output","Package":"p","Output":"-test.shuffle 12345\n"}
 `
 	const failing = `{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:9: got 1, want 2\n"}
@@ -62,8 +56,6 @@ func TestReport(t *testing.T) {
 		{"a passing package keeps its seed to itself", seed + pass, nil, 0, nil, "12345"},
 		{"a panic prints the output of the test that never ended", pass + panicking, nil, 1, []string{"panic: boom"}, ""},
 		{"a package that does not build fails", pass + broken, nil, 1, []string{"syntax error"}, ""},
-		{"benchmarks print nothing", pass + benchmark, nil, 0, []string{"1 passed"}, "cpu"},
-		{"a benchmark beside a failure has not failed", pass + benchmark + failing, nil, 1, []string{"1 passed, 1 failed"}, "cpu"},
 		{"a run without any test fails", "", nil, 1, []string{"no test passed"}, ""},
 		{"a line of the go command is kept", pass + "go: downloading x\n", nil, 0, []string{"go: downloading x\n"}, ""},
 		{"an unreadable list is wrong usage", pass, []string{"-allow", "/does/not/exist"}, 2, nil, ""},
