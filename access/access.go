@@ -27,7 +27,7 @@ import (
 	"tagbus/acl"
 	"tagbus/bus"
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -132,7 +132,7 @@ func Open(c Config) (*Access, error) {
 			Failed: func(err error) { a.report(a.kept(policies, err)) },
 			Changed: func(p *acl.Policy) {
 				a.read(policies)
-				a.renewed(fmt.Sprintf("%s: another policy is in use, of %d rules", plain.Text(c.Policy), p.Rules()))
+				a.renewed(fmt.Sprintf("%s: another policy is in use, of %d rules", sanitize.Text(c.Policy), p.Rules()))
 				a.tell()
 			},
 		})

@@ -5,7 +5,7 @@ package acl
 import (
 	"fmt"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Action is what a peer does with tags.
@@ -44,7 +44,7 @@ func ParseAction(name string) (Action, error) {
 			return Action(a), nil
 		}
 	}
-	return 0, fmt.Errorf("%w %s: want publish, subscribe, send, receive or describe", ErrUnknownAction, plain.Text(plain.Cut(name, 40)))
+	return 0, fmt.Errorf("%w %s: want publish, subscribe, send, receive or describe", ErrUnknownAction, sanitize.Text(sanitize.Cut(name, 40)))
 }
 
 // UnmarshalText sets a to the action with a name, for flag packages.

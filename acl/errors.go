@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Bounds of a policy. A file beyond them is refused as a whole.
@@ -58,7 +58,7 @@ type PolicyError struct {
 func (e *PolicyError) Error() string {
 	var b strings.Builder
 	if e.File != "" {
-		b.WriteString(plain.Text(e.File) + ":")
+		b.WriteString(sanitize.Text(e.File) + ":")
 	} else {
 		b.WriteString("policy, line ")
 	}
@@ -67,12 +67,12 @@ func (e *PolicyError) Error() string {
 		fmt.Fprintf(&b, "rule %d: ", e.Rule)
 	}
 	if e.Field != "" {
-		b.WriteString(plain.Text(plain.Cut(e.Field, 40)) + ": ")
+		b.WriteString(sanitize.Text(sanitize.Cut(e.Field, 40)) + ": ")
 	}
 	if e.Value != "" {
-		b.WriteString(plain.Text(plain.Cut(e.Value, 80)) + ": ")
+		b.WriteString(sanitize.Text(sanitize.Cut(e.Value, 80)) + ": ")
 	}
-	b.WriteString(plain.Error(e.Err))
+	b.WriteString(sanitize.Error(e.Err))
 	return b.String()
 }
 

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -106,9 +106,9 @@ func (a Action) With(what string) string {
 
 // String returns the explanation as a line.
 func (e Explanation) String() string {
-	does := plain.Text(e.Who.String()) + " " + e.Action.With(e.Tag.String())
+	does := sanitize.Text(e.Who.String()) + " " + e.Action.With(e.Tag.String())
 	if e.Allowed {
-		return fmt.Sprintf("rule %d (%s) lets %s", e.Rule, plain.Text(e.RuleWho), does)
+		return fmt.Sprintf("rule %d (%s) lets %s", e.Rule, sanitize.Text(e.RuleWho), does)
 	}
 	return "no rule lets " + does + ": " + e.Near() + "; add " + e.Missing()
 }
@@ -119,7 +119,7 @@ func (e Explanation) Near() string {
 	if e.Rule == 0 {
 		return "no rule is near"
 	}
-	return fmt.Sprintf("nearest is rule %d (%s), which %s", e.Rule, plain.Text(e.RuleWho), e.Nearest)
+	return fmt.Sprintf("nearest is rule %d (%s), which %s", e.Rule, sanitize.Text(e.RuleWho), e.Nearest)
 }
 
 // Missing returns the rule that would allow it, and no more, as it would stand in a policy.
@@ -130,7 +130,7 @@ func (e Explanation) Missing() string { return Missing(e.Who, e.Action, e.Tag.St
 //
 //   - what: the tags as a text.
 func Missing(who identity.Principal, a Action, what string) string {
-	name, err := json.Marshal(plain.Cut(who.Names()[0], MaxPatternBytes))
+	name, err := json.Marshal(sanitize.Cut(who.Names()[0], MaxPatternBytes))
 	if err != nil { // names are texts
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"tagbus/internal/reread"
+	"tagbus/internal/filewatch"
 )
 
 // Config says where a Store finds its policy.
@@ -33,7 +33,7 @@ var ErrInvalidConfig = errors.New("acl: File must name a file, and Every not be 
 // Store has the policy of a file.
 //
 // Threads: all methods may be called by any goroutine.
-type Store struct{ keeper *reread.Keeper[*Policy] }
+type Store struct{ keeper *filewatch.Keeper[*Policy] }
 
 // Open reads the file, and looks at it again and again until Close.
 //
@@ -45,9 +45,9 @@ func Open(c Config) (*Store, error) {
 	if c.Every == 0 {
 		c.Every = 10 * time.Second
 	}
-	keeper, err := reread.Open(reread.Config[*Policy]{
+	keeper, err := filewatch.Open(filewatch.Config[*Policy]{
 		Paths: []string{c.File}, MaxBytes: MaxBytes, Every: c.Every, Loaded: c.Changed,
-		Make: func(files []reread.File) (*Policy, error) { return Parse(c.File, files[0].Data) },
+		Make: func(files []filewatch.File) (*Policy, error) { return Parse(c.File, files[0].Data) },
 		Failed: func(err error) {
 			if c.Failed != nil {
 				c.Failed(readError(c.File, err))
@@ -83,7 +83,7 @@ func (s *Store) Close() { s.keeper.Close() }
 //
 //   - Errors: *PolicyError; those of reading, wrapped with what to do.
 func ReadFile(file string) (*Policy, error) {
-	f, err := reread.Read(file, MaxBytes)
+	f, err := filewatch.Read(file, MaxBytes)
 	if err != nil {
 		return nil, readError(file, err)
 	}
@@ -92,7 +92,7 @@ func ReadFile(file string) (*Policy, error) {
 
 // readError returns an error of a file that could not be read, with what to do.
 func readError(file string, err error) error {
-	if size := (*reread.SizeError)(nil); errors.As(err, &size) {
+	if size := (*filewatch.SizeError)(nil); errors.As(err, &size) {
 		return &PolicyError{File: file, Line: 1, Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, size.Limit)}
 	}
 	if policy := (*PolicyError)(nil); errors.As(err, &policy) {

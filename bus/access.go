@@ -12,7 +12,7 @@ import (
 	"tagbus/acl"
 	"tagbus/identity"
 	"tagbus/internal/alarm"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -78,9 +78,9 @@ func (e *AccessError) Error() string {
 			with, missing = text+" and others", text+",…"
 		}
 	}
-	text := plain.Linef("%s may not %s: no rule such as %s", e.Who, e.Action.With(with), acl.Missing(e.Who, e.Action, missing))
+	text := sanitize.Linef("%s may not %s: no rule such as %s", e.Who, e.Action.With(with), acl.Missing(e.Who, e.Action, missing))
 	if e.Rule != "" {
-		text += plain.Linef("; %s", e.Rule)
+		text += sanitize.Linef("; %s", e.Rule)
 	}
 	if e.Times > 1 {
 		text += fmt.Sprintf(" (%d times)", e.Times)

@@ -9,7 +9,7 @@ import (
 
 	"tagbus/acl"
 	"tagbus/identity"
-	"tagbus/internal/remind"
+	"tagbus/internal/backoff"
 )
 
 const (
@@ -44,7 +44,7 @@ type refusalsOf struct {
 }
 
 type refusalTold struct {
-	again remind.Reminder
+	again backoff.Reminder
 	times uint64 // since it was told last
 }
 

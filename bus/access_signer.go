@@ -7,7 +7,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // ErrWrongSigner is matched by every *SignerError.
@@ -24,7 +24,7 @@ type SignerError struct {
 
 // Error names both principals.
 func (e *SignerError) Error() string {
-	return plain.Linef("%v: the entry of %s was signed by %s, and %s answers", ErrWrongSigner, e.Instance, e.Signer, e.Who)
+	return sanitize.Linef("%v: the entry of %s was signed by %s, and %s answers", ErrWrongSigner, e.Instance, e.Signer, e.Who)
 }
 
 // Is reports whether target is ErrWrongSigner.

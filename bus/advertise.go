@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/hostaddr"
-	"tagbus/bus/internal/reach"
 	"tagbus/bus/state"
-	"tagbus/internal/check"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
+	"tagbus/internal/validate"
 )
 
 // AdvertiseError says what is wrong with PublisherConfig.Advertise or
@@ -28,9 +28,9 @@ type AdvertiseError struct {
 // Error names the address and the reason.
 func (e *AdvertiseError) Error() string {
 	if !e.Addr.Addr().IsValid() {
-		return plain.Linef("%v: Advertise: %s", ErrInvalidConfig, e.Reason)
+		return sanitize.Linef("%v: Advertise: %s", ErrInvalidConfig, e.Reason)
 	}
-	return plain.Linef("%v: Advertise: %v %s", ErrInvalidConfig, e.Addr, e.Reason)
+	return sanitize.Linef("%v: Advertise: %v %s", ErrInvalidConfig, e.Addr, e.Reason)
 }
 
 // Unwrap returns ErrInvalidConfig.
@@ -38,7 +38,7 @@ func (*AdvertiseError) Unwrap() error { return ErrInvalidConfig }
 
 // checkAdvertise adds what is wrong with the addresses to be announced. Port 0 is that
 // of the listener.
-func checkAdvertise(v *check.Violations, addresses []netip.AddrPort) {
+func checkAdvertise(v *validate.Violations, addresses []netip.AddrPort) {
 	if n := len(addresses); n > directory.MaxAddresses {
 		v.Join(&AdvertiseError{Reason: fmt.Sprintf("got %d addresses, want at most %d", n, directory.MaxAddresses)})
 		return
@@ -48,15 +48,15 @@ func checkAdvertise(v *check.Violations, addresses []netip.AddrPort) {
 			v.Join(&AdvertiseError{Reason: "an address is missing"})
 			continue
 		}
-		if reason := directory.Undialable(reach.WithPort(addr, somePort)); reason != "" {
+		if reason := directory.Undialable(advertise.WithPort(addr, somePort)); reason != "" {
 			v.Join(&AdvertiseError{Addr: addr, Reason: reason})
 		}
 	}
 }
 
 // checkMonitor adds what is wrong with the address of the monitor.
-func checkMonitor(v *check.Violations, monitor netip.AddrPort) {
-	if monitor == (netip.AddrPort{}) || reach.Unspecified(monitor) && monitor.Port() != 0 {
+func checkMonitor(v *validate.Violations, monitor netip.AddrPort) {
+	if monitor == (netip.AddrPort{}) || advertise.Unspecified(monitor) && monitor.Port() != 0 {
 		return
 	}
 	if reason := directory.Undialable(monitor); reason != "" {
@@ -79,19 +79,19 @@ func (e *AddressLimitError) Error() string {
 // newPlace returns what is to be announced for a listener.
 //
 // Errors: those of the system.
-func newPlace(host hostaddr.Host, l reach.Listener) (reach.Place, error) {
+func newPlace(host hostaddr.Host, l advertise.Listener) (advertise.Place, error) {
 	if !l.Follows() {
 		return l.At(nil, directory.MaxAddresses), nil
 	}
 	all, err := host.Addresses()
 	if err != nil {
-		return reach.Place{}, fmt.Errorf("bus: find the addresses to advertise for %v: %w", l.Listen, err)
+		return advertise.Place{}, fmt.Errorf("bus: find the addresses to advertise for %v: %w", l.Listen, err)
 	}
 	return l.At(all, directory.MaxAddresses), nil
 }
 
 // showPlace adds what is announced, if it is not nil, to a state.
-func showPlace(p *reach.Place, st *state.State) {
+func showPlace(p *advertise.Place, st *state.State) {
 	if p == nil {
 		return
 	}
@@ -113,7 +113,7 @@ const placeRetry = 10 * time.Second
 //   - announce: called one at a time. ErrClosed and directory.ErrWithdrawn end it; after
 //     another error, that of the directory, it is called again.
 //   - Result: ends it, and does not wait: a directory that hangs keeps announce.
-func followHost(host hostaddr.Host, l reach.Listener, at reach.Place, announce func(reach.Place) error) (end func()) {
+func followHost(host hostaddr.Host, l advertise.Listener, at advertise.Place, announce func(advertise.Place) error) (end func()) {
 	if !l.Follows() {
 		return func() {}
 	}
@@ -137,7 +137,7 @@ func followHost(host hostaddr.Host, l reach.Listener, at reach.Place, announce f
 					continue
 				}
 				if at, err = p, announce(p); err != nil {
-					at = reach.Place{} // unknown: the directory may announce p later by itself
+					at = advertise.Place{} // unknown: the directory may announce p later by itself
 				}
 			}
 			switch {
@@ -154,7 +154,7 @@ func followHost(host hostaddr.Host, l reach.Listener, at reach.Place, announce f
 // placeEvents returns what to tell of a place.
 //
 //   - had: what was announced before; nil: nothing.
-func placeEvents(p reach.Place, had *reach.Place) (all []Event) {
+func placeEvents(p advertise.Place, had *advertise.Place) (all []Event) {
 	if had != nil && !slices.Equal(had.Addresses, p.Addresses) {
 		all = append(all, Event{Kind: Announced, Addresses: p.Addresses})
 	}

@@ -14,7 +14,7 @@ import (
 	"tagbus/tags"
 )
 
-// occupy gives the chores of a subscriber a long job, and then holds its loop for a
+// occupy gives the work queue of a subscriber a long job, and then holds its loop for a
 // time.
 func occupy(loop *memnet.Loop, stats func(context.Context) ([]bus.TagStats, error), hold time.Duration) {
 	release := make(chan struct{})
@@ -26,7 +26,7 @@ func occupy(loop *memnet.Loop, stats func(context.Context) ([]bus.TagStats, erro
 }
 
 // A publisher was no longer in the directory, and still owed messages. If the
-// subscriber's chores had other work just then, it gave the publisher up before it
+// subscriber's work queue had other work just then, it gave the publisher up before it
 // dialed, or left right after the hello. The account stayed open, and no event said so.
 func TestABusySubscriberSeeksAPublisherThatEnds(t *testing.T) {
 	t.Cleanup(bus.SetSliceSteps(1))

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/hostaddr"
 	"tagbus/bus/internal/listing"
-	"tagbus/bus/internal/reach"
 	"tagbus/tags"
 )
 
@@ -33,8 +33,8 @@ func clientEntry(e directory.Entry, wanted tags.Set, monitor netip.AddrPort) dir
 }
 
 // monitorOnly returns a listener of which nothing but the monitor is announced.
-func monitorOnly(monitor netip.AddrPort) reach.Listener {
-	return reach.Listener{Listen: monitor, Monitor: monitor}
+func monitorOnly(monitor netip.AddrPort) advertise.Listener {
+	return advertise.Listener{Listen: monitor, Monitor: monitor}
 }
 
 // list lists a client, whose monitor may be wherever the addresses of the host say.
@@ -45,7 +45,7 @@ func list(dir directory.Directory, monitor netip.AddrPort, describe func() (dire
 		}
 		l := monitorOnly(monitor)
 		at, _ := newPlace(hostaddr.System, l) // the next change tells of what could not be found
-		return followHost(hostaddr.System, l, at, func(reach.Place) error { changed(); return nil })
+		return followHost(hostaddr.System, l, at, func(advertise.Place) error { changed(); return nil })
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/wire"
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/subscription"
 )
 
@@ -56,7 +56,7 @@ func anyLoopbackPort() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
 }
 
-func checkName(v *check.Violations, name string) {
+func checkName(v *validate.Violations, name string) {
 	if len(name) > maxNameBytes {
 		v.Add("Name has %d bytes, want at most %d", len(name), maxNameBytes)
 	}
@@ -64,14 +64,14 @@ func checkName(v *check.Violations, name string) {
 
 // setReconnect fills in the defaults of the delays between tries.
 func setReconnect(least, most *time.Duration) {
-	check.Default(least, defaultReconnectMin)
-	check.Default(most, max(defaultReconnectMax, *least))
+	validate.Default(least, defaultReconnectMin)
+	validate.Default(most, max(defaultReconnectMax, *least))
 }
 
 // checkReconnect checks the delays between tries.
-func checkReconnect(v *check.Violations, least, most time.Duration) {
-	if least < time.Millisecond || most < least || most > check.MaxDuration {
-		v.Add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max <= %v", least, most, check.MaxDuration)
+func checkReconnect(v *validate.Violations, least, most time.Duration) {
+	if least < time.Millisecond || most < least || most > validate.MaxDuration {
+		v.Add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max <= %v", least, most, validate.MaxDuration)
 	}
 }
 
@@ -84,16 +84,16 @@ func setHeartbeat(interval, timeout *time.Duration) {
 			*interval = max(time.Millisecond, min(*interval, *timeout/3))
 		}
 	}
-	check.Default(timeout, max(defaultHeartbeatTimeout, 3*max(0, min(*interval, maxHeartbeatInterval))))
+	validate.Default(timeout, max(defaultHeartbeatTimeout, 3*max(0, min(*interval, maxHeartbeatInterval))))
 }
 
 // checkHeartbeat checks the heartbeats of a configuration.
-func checkHeartbeat(v *check.Violations, interval, timeout time.Duration) {
+func checkHeartbeat(v *validate.Violations, interval, timeout time.Duration) {
 	if interval >= 0 && (interval < time.Millisecond || interval > maxHeartbeatInterval) {
 		v.Add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
 	}
-	if timeout > check.MaxDuration {
-		v.Add("HeartbeatTimeout is %v, want at most %v, or HeartbeatsOff", timeout, check.MaxDuration)
+	if timeout > validate.MaxDuration {
+		v.Add("HeartbeatTimeout is %v, want at most %v, or HeartbeatsOff", timeout, validate.MaxDuration)
 	}
 	if interval > 0 && timeout >= 0 && timeout/2 < interval {
 		v.Add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)

@@ -11,7 +11,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/tagset"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -29,7 +29,7 @@ type EntryLimitError struct {
 func (e *EntryLimitError) Error() string {
 	of := ""
 	if e.Instance != "" {
-		of = plain.Linef(" of %s (%s)", e.Name, e.Instance) // in full: it names the file of the entry
+		of = sanitize.Linef(" of %s (%s)", e.Name, e.Instance) // in full: it names the file of the entry
 	}
 	return fmt.Sprintf("%v%s: %d ranges and %d masks, limits %d together and %d masks: use ranges instead of single tags and masks",
 		ErrEntryTooLarge, of, e.Ranges, e.Masks, subscription.MaxParts, subscription.MaxMasks)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
@@ -27,17 +27,17 @@ func (e *EntryError) Error() string {
 	crowded := errors.Is(e.Err, directory.ErrCrowded)
 	switch {
 	case crowded && e.Over:
-		return plain.Linef("bus: other programs follow the entries of the directory again, after %v with too many", e.Lasted.Round(time.Millisecond))
+		return sanitize.Linef("bus: other programs follow the entries of the directory again, after %v with too many", e.Lasted.Round(time.Millisecond))
 	case crowded:
-		return plain.Linef("bus: other programs may not find this one: %v", e.Err)
+		return sanitize.Linef("bus: other programs may not find this one: %v", e.Err)
 	case e.Over && e.Unannounced:
-		return plain.Linef("bus: the entry is in the directory now, %v late", e.Lasted.Round(time.Millisecond))
+		return sanitize.Linef("bus: the entry is in the directory now, %v late", e.Lasted.Round(time.Millisecond))
 	case e.Unannounced:
-		return plain.Linef("bus: the entry is not in the directory yet, so that no other program finds this one: %v", e.Err)
+		return sanitize.Linef("bus: the entry is not in the directory yet, so that no other program finds this one: %v", e.Err)
 	case e.Over:
-		return plain.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
+		return sanitize.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
 	}
-	return plain.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
+	return sanitize.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
 }
 
 // Unwrap returns the cause.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -31,13 +31,13 @@ func (e *PublishError) Error() string {
 	}
 	switch {
 	case errors.Is(e.Err, ErrMessageTooLarge):
-		return plain.Linef("bus: %s %v: %v: %d bytes, limit %d: raise %s.MaxMessageBytes", do, e.Tag, e.Err, e.Bytes, e.Limit, cfg)
+		return sanitize.Linef("bus: %s %v: %v: %d bytes, limit %d: raise %s.MaxMessageBytes", do, e.Tag, e.Err, e.Bytes, e.Limit, cfg)
 	case errors.Is(e.Err, ErrUnknownTag):
-		return plain.Linef("bus: %s %v: %v: add it to %s.Tags", do, e.Tag, e.Err, cfg)
+		return sanitize.Linef("bus: %s %v: %v: add it to %s.Tags", do, e.Tag, e.Err, cfg)
 	case errors.Is(e.Err, ErrNoReceiver):
-		return plain.Linef("bus: %s %v: %v: start a Receiver that owns it, and wait for that with SendContext or WaitReceivers", do, e.Tag, e.Err)
+		return sanitize.Linef("bus: %s %v: %v: start a Receiver that owns it, and wait for that with SendContext or WaitReceivers", do, e.Tag, e.Err)
 	default:
-		return plain.Linef("bus: %s %v: %v", do, e.Tag, e.Err)
+		return sanitize.Linef("bus: %s %v: %v", do, e.Tag, e.Err)
 	}
 }
 
@@ -59,7 +59,7 @@ func (e *AckError) Error() string {
 	if e.Lost {
 		known = "it has not been handled"
 	}
-	return plain.Linef("bus: send %v: message %d is not acknowledged: %v: %s", e.Tag, e.Counter, e.Err, known)
+	return sanitize.Linef("bus: send %v: message %d is not acknowledged: %v: %s", e.Tag, e.Counter, e.Err, known)
 }
 
 // Unwrap returns the cause.
@@ -80,7 +80,7 @@ func (e *NoReplyError) Error() string {
 	if e.WithoutID > 0 {
 		text += fmt.Sprintf("; messages without a request's id that came there: %d: have the device answer by Publisher.Reply, or set RequesterConfig.Match", e.WithoutID)
 	}
-	return plain.Line(text)
+	return sanitize.Line(text)
 }
 
 // Is reports whether target is ErrNoReply.
@@ -99,7 +99,7 @@ type DuplicateError struct {
 
 // Error names the tags and both receivers.
 func (e *DuplicateError) Error() string {
-	return plain.Linef("bus: tags %s%s%v gets the messages, %v none: give each tag one receiver",
+	return sanitize.Linef("bus: tags %s%s%v gets the messages, %v none: give each tag one receiver",
 		shortSet(e.Tags), twoReceivers, e.First, e.Second)
 }
 
@@ -128,9 +128,9 @@ type NoPublisherError struct {
 // Error names the tags, the time, the refusal if there was one, and what to do.
 func (e *NoPublisherError) Error() string {
 	if e.Err != nil {
-		return plain.Linef("bus: subscribe to %s: %v within %v: refused: %v", shortSet(e.Tags), ErrNoPublisher, e.Waited, e.Err)
+		return sanitize.Linef("bus: subscribe to %s: %v within %v: refused: %v", shortSet(e.Tags), ErrNoPublisher, e.Waited, e.Err)
 	}
-	return plain.Linef("bus: subscribe to %s: %v within %v: start one that serves these tags, look whether both use the same directory, or raise SubscriptionConfig.Timeout",
+	return sanitize.Linef("bus: subscribe to %s: %v within %v: start one that serves these tags, look whether both use the same directory, or raise SubscriptionConfig.Timeout",
 		shortSet(e.Tags), ErrNoPublisher, e.Waited)
 }
 
@@ -154,7 +154,7 @@ type UnconfirmedError struct {
 func (e *UnconfirmedError) Error() string {
 	s := fmt.Sprintf("bus: %d messages unconfirmed", e.Messages)
 	if e.Err != nil {
-		s += ": " + plain.Error(e.Err)
+		s += ": " + sanitize.Error(e.Err)
 	}
 	return s
 }
@@ -171,7 +171,7 @@ type SilentError struct {
 
 // Error names the time and what to do.
 func (e *SilentError) Error() string {
-	return plain.Linef("%v for %v, limit %v: it is stopped, or its host or the network is down; raise HeartbeatTimeout if it may be silent for longer",
+	return sanitize.Linef("%v for %v, limit %v: it is stopped, or its host or the network is down; raise HeartbeatTimeout if it may be silent for longer",
 		ErrSilent, e.For.Round(time.Millisecond), e.Limit)
 }
 
@@ -188,10 +188,10 @@ type StallError struct {
 // Error names the time and what to do.
 func (e *StallError) Error() string {
 	if e.Limit == 0 {
-		return plain.Linef("%v for %v, and the publisher waits for it: look what it waits for, or set PublisherConfig.MaxStall",
+		return sanitize.Linef("%v for %v, and the publisher waits for it: look what it waits for, or set PublisherConfig.MaxStall",
 			ErrStalled, e.For.Round(time.Millisecond))
 	}
-	return plain.Linef("%v for %v, limit %v: make it faster, or raise the time of its policy or PublisherConfig.MaxStall",
+	return sanitize.Linef("%v for %v, limit %v: make it faster, or raise the time of its policy or PublisherConfig.MaxStall",
 		ErrStalled, e.For.Round(time.Millisecond), e.Limit)
 }
 
@@ -206,7 +206,7 @@ type PageError struct {
 
 // Error names the place and the reason.
 func (e *PageError) Error() string {
-	return plain.Linef("bus: damaged page at byte %d: %s", e.Offset, e.Reason)
+	return sanitize.Linef("bus: damaged page at byte %d: %s", e.Offset, e.Reason)
 }
 
 // Unwrap returns ErrProtocol.
@@ -239,7 +239,7 @@ func (e *BackendError) Error() string {
 	if e.Role == directory.Receiver {
 		them, us = "receiver", "sender"
 	}
-	return plain.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
+	return sanitize.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
 		them, e.Theirs, us, e.Ours, e.Theirs)
 }
 
@@ -254,7 +254,7 @@ type PanicError struct {
 // Error names the tag, the panic's value and the place. It is one line; the whole
 // stack is in Stack.
 func (e *PanicError) Error() string {
-	return plain.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
+	return sanitize.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
 }
 
 // placeOfPanic returns the function and the line that panicked, from the stack

@@ -10,7 +10,7 @@ import (
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -149,10 +149,10 @@ func (e Event) String() string {
 		s += fmt.Sprintf(" %d messages of tag %v", e.Count, e.Tag)
 	}
 	if len(e.Addresses) > 0 {
-		s += " as " + plain.Some(e.Addresses)
+		s += " as " + sanitize.Some(e.Addresses)
 	}
 	if e.Err != nil {
-		s += ": " + plain.Error(e.Err)
+		s += ": " + sanitize.Error(e.Err)
 	}
 	return s
 }
@@ -184,12 +184,12 @@ const shortInstance = 8
 func ShortInstance(instance string) string { return instance[max(0, len(instance)-shortInstance):] }
 
 func peerText(p *Peer) string {
-	name := plain.Text(p.Name)
+	name := sanitize.Text(p.Name)
 	if name == "" {
-		name = plain.Text(ShortInstance(p.Instance))
+		name = sanitize.Text(ShortInstance(p.Instance))
 	}
 	if p.Host != "" {
-		name += "@" + plain.Text(p.Host)
+		name += "@" + sanitize.Text(p.Host)
 	}
 	if p.PID != 0 {
 		name += fmt.Sprintf(":%d", p.PID)
@@ -198,7 +198,7 @@ func peerText(p *Peer) string {
 		if name != "" {
 			name += " "
 		}
-		name += "(" + plain.Text(p.Addr.String()) + ")"
+		name += "(" + sanitize.Text(p.Addr.String()) + ")"
 	}
 	return name
 }

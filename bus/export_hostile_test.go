@@ -8,7 +8,7 @@ func SubscriberWorkOf(s *Subscriber) (steps uint64, longest int) {
 	done := make(chan struct{})
 	if !s.loop.Post(func() {
 		defer close(done)
-		steps, longest = s.chores.Total, s.chores.Longest
+		steps, longest = s.work.Total, s.work.Longest
 	}) {
 		return 0, 0
 	}
@@ -46,7 +46,7 @@ func HeldOf(p *Publisher) (h Held) {
 		defer p.fan.Mu.Unlock()
 		h = Held{
 			Connections: len(p.connections), Lanes: p.fan.Shape().Lanes, Seats: p.seats.Len(),
-			Groups: p.groups.Len(), GroupBytes: p.groups.Held(), Jobs: p.chores.Waiting(), Observers: p.observers.Observers(),
+			Groups: p.groups.Len(), GroupBytes: p.groups.Held(), Jobs: p.work.Waiting(), Observers: p.observers.Observers(),
 		}
 	}) {
 		return h

@@ -30,7 +30,7 @@ func WorkOf(p *Publisher) (steps uint64, longest int) {
 		longest int
 	}
 	done := make(chan work)
-	if !p.loop.Post(func() { done <- work{p.chores.Total, p.chores.Longest} }) {
+	if !p.loop.Post(func() { done <- work{p.work.Total, p.work.Longest} }) {
 		return 0, 0
 	}
 	w := <-done

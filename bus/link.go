@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ring"
 	"tagbus/identity"
 	"tagbus/internal/alarm"
@@ -36,7 +36,7 @@ type link struct {
 	limit   time.Duration // the shortest maxStall of the lanes at the last tick; 0: none
 	pausing int           // reasons not to read, see pause
 	fault   error         // why this side closes, or has closed
-	pulse   beat.Pulse
+	pulse   heartbeat.Pulse
 
 	left        time.Time // linkLeaving: when
 	owed        bool      // it had a subscription when it was taken out of the routes
@@ -45,11 +45,11 @@ type link struct {
 	dismissed   bool      // goodbye is said to it
 	dialed      bool      // by this side: the peer may be idle, and acknowledges pages
 	peer        *Peer
-	who         *identity.Peer // that the transport has proved; nil without Access
-	barred      bool           // Access has not let it in: that is told, and its end is not
-	rights      tags.Set       // with which it may do here what it does
-	grace       alarm.Alarm    // until it has ended what it may no longer have
-	deadline    beat.Deadline  // for the hello, and then for a subscription
+	who         *identity.Peer     // that the transport has proved; nil without Access
+	barred      bool               // Access has not let it in: that is told, and its end is not
+	rights      tags.Set           // with which it may do here what it does
+	grace       alarm.Alarm        // until it has ended what it may no longer have
+	deadline    heartbeat.Deadline // for the hello, and then for a subscription
 	events      events.Conn
 	jobs        ring.Ring[linkJob]
 	working     bool // paused for the jobs

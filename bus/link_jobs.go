@@ -2,15 +2,15 @@
 
 package bus
 
-import "tagbus/bus/internal/chores"
+import "tagbus/bus/internal/workqueue"
 
 // Long work caused by a subscriber is a job of its link. The loop does it in slices
-// (chores). Meanwhile nothing is read from that subscriber, so its next request waits
+// (package workqueue). Meanwhile nothing is read from that subscriber, so its next request waits
 // in its own socket. The jobs of a link are done in order. Several links take turns.
 
 // linkJob is a job of a link.
 type linkJob struct {
-	run chores.Job
+	run workqueue.Job
 
 	// abort releases the holdings of the job when the link ends. nil: the job is done
 	// all the same.
@@ -24,7 +24,7 @@ const turnsPerSlice = 8
 // begin adds a job to a link. Short ones are done when begin returns. Loop only.
 func (l *link) begin(job linkJob) {
 	p := l.pub
-	if p.chores.Ended() {
+	if p.work.Ended() {
 		if job.abort != nil {
 			job.abort()
 		}
@@ -34,7 +34,7 @@ func (l *link) begin(job linkJob) {
 		p.busy.Push(l)
 		if !p.serving {
 			p.serving = true
-			p.chores.Add(p.serveBusy)
+			p.work.Add(p.serveBusy)
 		}
 	}
 	if l.jobs.Len() > 0 && !l.working {
@@ -43,12 +43,12 @@ func (l *link) begin(job linkJob) {
 	}
 }
 
-// serveBusy is the chore that does the jobs of links.
+// serveBusy does the jobs of links, in slices of the work queue.
 func (p *Publisher) serveBusy(budget int) (steps int, done bool) {
 	for p.busy.Len() > 0 && steps < budget {
 		l, most := p.busy.Pop(), budget-steps
 		if p.busy.Len() > 0 {
-			most = min(most, chores.SliceSteps/turnsPerSlice+1)
+			most = min(most, workqueue.SliceSteps/turnsPerSlice+1)
 		}
 		steps += l.serve(most)
 		if l.jobs.Len() > 0 {
@@ -82,7 +82,7 @@ func (l *link) ends() bool { return l.fault != nil || l.unrouting }
 
 // abortJobs gives up the jobs of all links, because the publisher ends. Loop only.
 func (p *Publisher) abortJobs() {
-	p.chores.Stop()
+	p.work.Stop()
 	for p.busy.Len() > 0 {
 		l := p.busy.Pop()
 		for l.jobs.Len() > 0 {

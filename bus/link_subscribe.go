@@ -162,7 +162,7 @@ func (p *Publisher) unroute(l *link, f func()) {
 	if !l.unrouting {
 		l.owed = l.out.Subscriptions() > 0
 	}
-	if l.unrouted || p.chores.Ended() { // if the publisher has ended, nothing is published any more
+	if l.unrouted || p.work.Ended() { // if the publisher has ended, nothing is published any more
 		f()
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // LoopbackError is the cause of a Refused event: the entry in the directory is of another
@@ -31,8 +31,8 @@ func (e *LoopbackError) Error() string {
 	for _, addr := range e.Addresses {
 		all = append(all, addr.String())
 	}
-	return plain.Linef("bus: the %s is on host %s and announces only %s, which no other host can reach; this is host %s: set %s.Listen to an address that this host can reach: %v",
-		them, plain.Text(e.Host), strings.Join(all, ", "), plain.Text(e.Ours), config, e.Err)
+	return sanitize.Linef("bus: the %s is on host %s and announces only %s, which no other host can reach; this is host %s: set %s.Listen to an address that this host can reach: %v",
+		them, sanitize.Text(e.Host), strings.Join(all, ", "), sanitize.Text(e.Ours), config, e.Err)
 }
 
 // Unwrap returns why the try failed.

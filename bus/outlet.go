@@ -237,7 +237,7 @@ func (s *Sender) freed() {
 	s.freeing = true
 	var left []*outlet
 	begun := false
-	s.pub.chores.Add(func(budget int) (steps int, done bool) {
+	s.pub.work.Add(func(budget int) (steps int, done bool) {
 		if !begun {
 			begun, s.freeing, left = true, false, slices.Collect(maps.Values(s.outlets))
 		}

@@ -2,7 +2,7 @@
 
 package bus
 
-import "tagbus/internal/plain"
+import "tagbus/internal/sanitize"
 
 // PeerFailedError is the cause of a Goodbye event, or a Vanished event, of a publisher or
 // sender that says why it has failed (Publisher.DrainFailed).
@@ -11,7 +11,7 @@ type PeerFailedError struct {
 }
 
 // Error names the reason.
-func (e *PeerFailedError) Error() string { return plain.Linef("%v: %s", ErrPeerFailed, e.Reason) }
+func (e *PeerFailedError) Error() string { return sanitize.Linef("%v: %s", ErrPeerFailed, e.Reason) }
 
 // Unwrap returns ErrPeerFailed.
 func (*PeerFailedError) Unwrap() error { return ErrPeerFailed }

@@ -14,18 +14,18 @@ import (
 
 	"tagbus/acl"
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/beat"
-	"tagbus/bus/internal/busiest"
-	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/observe"
-	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
-	"tagbus/bus/internal/seats"
+	"tagbus/bus/internal/toptags"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -73,14 +73,14 @@ type Publisher struct {
 	newest      map[string]*link   // of the subscribers that have dialed, by instance
 	events      *events.Queue[Event]
 	groups      group.Groups[*link]
-	guests      seats.Guests[*link] // not seated yet
-	seats       seats.Seats[*link]  // of subscribers that have not been told to give way
-	heart       beat.Clock
+	guests      admission.Guests[*link] // not seated yet
+	seats       admission.Seats[*link]  // of subscribers that have not been told to give way
+	heart       heartbeat.Clock
 	observers   *observe.Server
 	alarms      alarm.Clock // of all that has its time, except pages
-	chores      chores.Queue
+	work        workqueue.Queue
 	busy        ring.Ring[*link] // those that have jobs, in turn
-	serving     bool             // the chore for them has not ended
+	serving     bool             // the job for them has not ended
 	door        door             // who may come in
 	action      acl.Action       // of those that do
 	refusals    refusals         // that were told
@@ -90,9 +90,9 @@ type Publisher struct {
 
 	entryFailing atomic.Bool
 
-	watch  *busiest.Watch              // over the tags
-	opened time.Time                   // does not change
-	at     atomic.Pointer[reach.Place] // announced; nil before, and of a sender
+	watch  *toptags.Watch                  // over the tags
+	opened time.Time                       // does not change
+	at     atomic.Pointer[advertise.Place] // announced; nil before, and of a sender
 
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
@@ -157,7 +157,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		action:      acl.Subscribe,
 	}
 	p.users.Store(1)
-	p.watch = busiest.New(&p.fan)
+	p.watch = toptags.New(&p.fan)
 	p.accounts.Clock = &p.fan.Second
 	p.pool, p.maxRemoved = pool, maxRemovedTags
 	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
@@ -180,7 +180,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.door.open(p.cfg.Access, p.loop.Post, &p.alarms, p.reviewAccess)
-	p.chores = chores.New(p.loop.Post)
+	p.work = workqueue.New(p.loop.Post)
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 	if p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, p.params()); err != nil {
 		return err
 	}
-	l := reach.Listener{Listen: p.listen.Addr(), Advertise: p.cfg.Advertise, Monitor: p.cfg.Monitor}
+	l := advertise.Listener{Listen: p.listen.Addr(), Advertise: p.cfg.Advertise, Monitor: p.cfg.Monitor}
 	at, err := newPlace(p.cfg.host, l)
 	if err != nil {
 		return err
@@ -225,7 +225,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 }
 
 // describe makes the directory entry.
-func (p *Publisher) describe(at reach.Place) directory.Entry {
+func (p *Publisher) describe(at advertise.Place) directory.Entry {
 	return directory.Entry{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		Backend: p.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: p.cfg.Tags,
@@ -237,7 +237,7 @@ func (p *Publisher) describe(at reach.Place) directory.Entry {
 // it stays part of what is announced.
 //
 // Errors: ErrClosed, or the directory's.
-func (p *Publisher) move(at reach.Place) error {
+func (p *Publisher) move(at advertise.Place) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
 	p.announced.Addresses, p.announced.Monitor = at.Addresses, at.Monitor

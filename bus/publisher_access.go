@@ -113,7 +113,7 @@ type screening struct {
 	pass []fanout.Wish // may become active
 }
 
-// screen is a chores.Job: it looks at some of the subscriptions.
+// screen is a workqueue.Job: it looks at some of the subscriptions.
 func (s *screening) screen(budget int) (steps int, done bool) {
 	if s.link.pub.door.access == nil {
 		s.pass, s.left = s.left, nil
@@ -156,14 +156,14 @@ func (l *link) mayHave(set tags.Set) *AccessError {
 
 // reviewAccess looks at all peers again, after a change of what is allowed. Loop only.
 func (p *Publisher) reviewAccess() {
-	if p.chores.Ended() {
+	if p.work.Ended() {
 		return
 	}
 	left := make([]*link, 0, len(p.connections))
 	for l := range p.connections {
 		left = append(left, l)
 	}
-	p.chores.Add(func(budget int) (steps int, done bool) {
+	p.work.Add(func(budget int) (steps int, done bool) {
 		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
 			steps += left[len(left)-1].review()
 		}

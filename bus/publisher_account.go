@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/positions"
-	"tagbus/bus/internal/second"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -37,7 +37,7 @@ func (p *Publisher) supersede(l *link, f func()) {
 	old.successor = func() {
 		l.predecessor = nil
 		l.resume()
-		if !l.ends() && !l.out.Dead() && !p.chores.Ended() {
+		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
 			f()
 		}
 	}
@@ -208,7 +208,7 @@ func (p *Publisher) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 		sent := l.out.Stats()
 		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause}
 	}
-	unconfirmed = l.out.CloseAccounts(l.owed, second.Of(l.pulse.Heard()))
+	unconfirmed = l.out.CloseAccounts(l.owed, coarseclock.Of(l.pulse.Heard()))
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0

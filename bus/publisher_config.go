@@ -12,7 +12,7 @@ import (
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/hostaddr"
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -185,20 +185,20 @@ type PublisherConfig struct {
 }
 
 func (c PublisherConfig) withDefaults() PublisherConfig {
-	check.Default(&c.Listen, anyLoopbackPort())
-	check.Default(&c.PageBytes, defaultPageBytes)
-	check.Default(&c.MaxMessageBytes, defaultMaxMessageBytes)
-	check.Default(&c.QueueBytes, max(defaultQueueBytes, c.messageMemory()))
-	check.Default(&c.SubscriberBytes, int(min(maxLanes*int64(c.QueueBytes), math.MaxInt)))
-	check.Default(&c.PoolBytes, max(defaultPoolBytes, c.queueAndPage()))
-	check.Default(&c.MaxStreams, defaultMaxStreams)
-	check.Default(&c.MaxSubscribers, DefaultMaxSubscribers)
-	check.Default(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
-	check.Default(&c.HelloTimeout, defaultHelloTimeout)
-	check.Default(&c.SubscribeTimeout, defaultSubscribeTimeout)
+	validate.Default(&c.Listen, anyLoopbackPort())
+	validate.Default(&c.PageBytes, defaultPageBytes)
+	validate.Default(&c.MaxMessageBytes, defaultMaxMessageBytes)
+	validate.Default(&c.QueueBytes, max(defaultQueueBytes, c.messageMemory()))
+	validate.Default(&c.SubscriberBytes, int(min(maxLanes*int64(c.QueueBytes), math.MaxInt)))
+	validate.Default(&c.PoolBytes, max(defaultPoolBytes, c.queueAndPage()))
+	validate.Default(&c.MaxStreams, defaultMaxStreams)
+	validate.Default(&c.MaxSubscribers, DefaultMaxSubscribers)
+	validate.Default(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
+	validate.Default(&c.HelloTimeout, defaultHelloTimeout)
+	validate.Default(&c.SubscribeTimeout, defaultSubscribeTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.CacheMessages != 0 {
-		check.Default(&c.CacheBytes, defaultCacheBytes)
+		validate.Default(&c.CacheBytes, defaultCacheBytes)
 	}
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
@@ -213,7 +213,7 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 // and names the field, its value and its limit.
 func (c PublisherConfig) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
+	v := validate.Violations{Kind: ErrInvalidConfig}
 	if c.Tags.IsEmpty() {
 		v.Add("Tags is empty: name the tags to publish")
 	}
@@ -221,29 +221,29 @@ func (c PublisherConfig) Validate() error {
 	checkName(&v, c.Name)
 	checkAdvertise(&v, c.Advertise)
 	checkMonitor(&v, c.Monitor)
-	check.Within(&v, "PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
-	check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
-	check.Within(&v, "MaxStreams", c.MaxStreams, 1, 1<<16)
-	check.Within(&v, "MaxSubscribers", c.MaxSubscribers, 1, 1<<20)
-	check.Within(&v, "MaxSubscribersPerHost", c.MaxSubscribersPerHost, 1, 1<<20)
-	check.Within(&v, "CacheMessages", c.CacheMessages, 0, maxCacheMessages)
+	validate.Within(&v, "PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
+	validate.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
+	validate.Within(&v, "MaxStreams", c.MaxStreams, 1, 1<<16)
+	validate.Within(&v, "MaxSubscribers", c.MaxSubscribers, 1, 1<<20)
+	validate.Within(&v, "MaxSubscribersPerHost", c.MaxSubscribersPerHost, 1, 1<<20)
+	validate.Within(&v, "CacheMessages", c.CacheMessages, 0, maxCacheMessages)
 	switch {
 	case c.CacheMessages != 0:
-		check.Within(&v, "CacheBytes", c.CacheBytes, minCacheBytes, maxCacheBytes)
+		validate.Within(&v, "CacheBytes", c.CacheBytes, minCacheBytes, maxCacheBytes)
 	case c.CacheBytes != 0:
 		v.Add("CacheBytes is %d, but nothing is kept: set CacheMessages", c.CacheBytes)
 	}
 	if v.Err() == nil {
-		check.Within(&v, "QueueBytes", c.QueueBytes, c.messageMemory(), maxBytes)
-		check.Within(&v, "SubscriberBytes", c.SubscriberBytes, c.QueueBytes, min(maxLanes*maxBytes, math.MaxInt))
-		check.Within(&v, "PoolBytes", c.PoolBytes, c.queueAndPage(), maxBytes)
+		validate.Within(&v, "QueueBytes", c.QueueBytes, c.messageMemory(), maxBytes)
+		validate.Within(&v, "SubscriberBytes", c.SubscriberBytes, c.QueueBytes, min(maxLanes*maxBytes, math.MaxInt))
+		validate.Within(&v, "PoolBytes", c.PoolBytes, c.queueAndPage(), maxBytes)
 	}
-	check.Within(&v, "FlushInterval", c.FlushInterval, 0, check.MaxDuration)
+	validate.Within(&v, "FlushInterval", c.FlushInterval, 0, validate.MaxDuration)
 	v.Positive("HelloTimeout", c.HelloTimeout)
 	v.Positive("SubscribeTimeout", c.SubscribeTimeout)
 	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
-	if c.MaxStall != 0 && (c.MaxStall < time.Millisecond || c.MaxStall > check.MaxDuration) {
-		v.Add("MaxStall is %v, want 1ms to %v, or 0 for ever", c.MaxStall, check.MaxDuration)
+	if c.MaxStall != 0 && (c.MaxStall < time.Millisecond || c.MaxStall > validate.MaxDuration) {
+		v.Add("MaxStall is %v, want 1ms to %v, or 0 for ever", c.MaxStall, validate.MaxDuration)
 	}
 	return v.Err()
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"tagbus/acl"
-	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/observe"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -187,7 +187,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	case observes:
 		err = p.observe(l, h)
 	case h.Role != "":
-		err = fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain.Text(h.Role))
+		err = fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, sanitize.Text(h.Role))
 	default:
 		if err = p.checkInstance(l, h.Instance); err == nil {
 			err = p.admit(l, h)
@@ -220,7 +220,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.TakesDropped, BeatMillis: beat.Millis(every),
+		MaxMessageBytes: subscription.TakesDropped, BeatMillis: heartbeat.Millis(every),
 		Limited: p.door.access != nil && p.action == acl.Subscribe,
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"tagbus/bus/internal/seats"
+	"tagbus/bus/internal/admission"
 )
 
 // host returns the address that a connection comes from.
@@ -30,7 +30,7 @@ func (p *Publisher) greet(l *link) {
 //
 // Errors: ErrTooManySubscribers, wrapped.
 func (p *Publisher) makeRoom(l *link, instance string) error {
-	limits := seats.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
+	limits := admission.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
 	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest[instance], func(l *link) bool {
 		return l.jobs.Len() == 0 // otherwise it has asked for something
 	})

@@ -13,7 +13,7 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/state"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -149,7 +149,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 		peer.Messages, peer.Bytes, peer.Pages = m.messages, m.bytes, m.pages
 		peer.Ended, peer.Heard = portrait.Time(m.ended), portrait.Time(m.heard)
 		if m.cause != nil {
-			peer.Reason = plain.Cut(plain.Error(m.cause), state.MaxReason)
+			peer.Reason = sanitize.Cut(sanitize.Error(m.cause), state.MaxReason)
 		}
 		var lost ledger.Sums
 		for _, n := range a.Lanes() {

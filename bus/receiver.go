@@ -13,9 +13,9 @@ import (
 
 	"tagbus/acl"
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/observe"
-	"tagbus/bus/internal/reach"
-	"tagbus/bus/internal/seats"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -35,13 +35,13 @@ type Receiver struct {
 	listen     netio.ListenEndpoint
 	registered directory.Registration
 	withdrawal withdrawal
-	at         atomic.Pointer[reach.Place] // announced; nil before
-	unfollow   func()                      // the addresses of the host; nil before
+	at         atomic.Pointer[advertise.Place] // announced; nil before
+	unfollow   func()                          // the addresses of the host; nil before
 	draining   atomic.Bool
 
 	// Loop only.
-	guests    seats.Guests[*guest]
-	seats     seats.Seats[netio.Endpoint] // of senders
+	guests    admission.Guests[*guest]
+	seats     admission.Seats[netio.Endpoint] // of senders
 	observers *observe.Server
 	left      chan struct{} // closed when the last sender has gone after Drain
 	leaving   bool          // left waits for that
@@ -91,7 +91,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
-	l := reach.Listener{Listen: r.listen.Addr(), Advertise: r.cfg.Advertise, Monitor: r.cfg.Monitor}
+	l := advertise.Listener{Listen: r.listen.Addr(), Advertise: r.cfg.Advertise, Monitor: r.cfg.Monitor}
 	at, err := newPlace(r.cfg.host, l)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 }
 
 // describe makes the directory entry.
-func (r *Receiver) describe(at reach.Place) directory.Entry {
+func (r *Receiver) describe(at advertise.Place) directory.Entry {
 	return directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
 		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: r.cfg.Tags,
@@ -118,7 +118,7 @@ func (r *Receiver) describe(at reach.Place) directory.Entry {
 // move announces another place.
 //
 // Errors: the directory's.
-func (r *Receiver) move(at reach.Place) error {
+func (r *Receiver) move(at advertise.Place) error {
 	if err := r.registered.Update(r.describe(at)); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/hostaddr"
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/tags"
 )
 
@@ -94,10 +94,10 @@ type ReceiverConfig struct {
 }
 
 func (c ReceiverConfig) withDefaults() ReceiverConfig {
-	check.Default(&c.Listen, anyLoopbackPort())
-	check.Default(&c.MaxSenders, defaultMaxSenders)
-	check.Default(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
-	check.Default(&c.SenderAbsence, defaultSenderAbsence)
+	validate.Default(&c.Listen, anyLoopbackPort())
+	validate.Default(&c.MaxSenders, defaultMaxSenders)
+	validate.Default(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
+	validate.Default(&c.SenderAbsence, defaultSenderAbsence)
 	if c.host == nil {
 		c.host = hostaddr.System
 	}
@@ -117,7 +117,7 @@ func (c ReceiverConfig) subscriber() SubscriberConfig {
 // and names the field, its value and its limit.
 func (c ReceiverConfig) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
+	v := validate.Violations{Kind: ErrInvalidConfig}
 	v.Join(c.subscriber().Validate())
 	if c.Tags.IsEmpty() {
 		v.Add("Tags is empty: name the tags to receive")
@@ -135,10 +135,10 @@ func (c ReceiverConfig) Validate() error {
 		v.Add("Subscription.Timeout is %v, want 0: a receiver waits for senders for ever", c.Subscription.Timeout)
 	}
 	if c.MaxMessageBytes != 0 { // else the default, or it is reported above
-		check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)
+		validate.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)
 	}
-	check.Within(&v, "MaxSenders", c.MaxSenders, 1, 1<<20)
-	check.Within(&v, "MaxSendersPerHost", c.MaxSendersPerHost, 1, 1<<20)
+	validate.Within(&v, "MaxSenders", c.MaxSenders, 1, 1<<20)
+	validate.Within(&v, "MaxSendersPerHost", c.MaxSendersPerHost, 1, 1<<20)
 	v.Positive("SenderAbsence", c.SenderAbsence)
 	return v.Err()
 }

@@ -8,9 +8,9 @@ import (
 	"net/netip"
 
 	"tagbus/acl"
-	"tagbus/bus/internal/beat"
+	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/observe"
-	"tagbus/bus/internal/seats"
 	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -27,9 +27,9 @@ type receiverHandler struct {
 type guest struct {
 	ep       netio.Endpoint
 	peer     *Peer
-	who      *identity.Peer // that the transport has proved; nil without Access
-	deadline beat.Deadline  // for the hello
-	leaving  bool           // a last message is on its way
+	who      *identity.Peer     // that the transport has proved; nil without Access
+	deadline heartbeat.Deadline // for the hello
+	leaving  bool               // a last message is on its way
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -218,7 +218,7 @@ func (r *Receiver) greet(g *guest) {
 //
 // Errors: ErrTooManySenders, wrapped.
 func (r *Receiver) makeRoom(ep netio.Endpoint) error {
-	limits := seats.Limits{All: r.cfg.MaxSenders, Host: r.cfg.MaxSendersPerHost}
+	limits := admission.Limits{All: r.cfg.MaxSenders, Host: r.cfg.MaxSendersPerHost}
 	way, gaveWay, full := r.seats.Take(ep, ep.Remote().Addr().Unmap(), limits, nil, func(ep netio.Endpoint) bool {
 		src := ep.Context().(*source)
 		return src.fault == nil && !src.spoken

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/bus/internal/replies"
+	"tagbus/bus/internal/pending"
 	"tagbus/bus/internal/wire"
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/tags"
 )
 
@@ -49,8 +49,8 @@ type RequesterConfig struct {
 }
 
 func (c RequesterConfig) withDefaults() RequesterConfig {
-	check.Default(&c.Timeout, defaultRequestTimeout)
-	check.Default(&c.MaxWaiting, defaultMaxWaiting)
+	validate.Default(&c.Timeout, defaultRequestTimeout)
+	validate.Default(&c.MaxWaiting, defaultMaxWaiting)
 	return c
 }
 
@@ -58,9 +58,9 @@ func (c RequesterConfig) withDefaults() RequesterConfig {
 // and names the field, its value and its limit.
 func (c RequesterConfig) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
+	v := validate.Violations{Kind: ErrInvalidConfig}
 	v.Positive("Timeout", c.Timeout)
-	check.Within(&v, "MaxWaiting", c.MaxWaiting, 1, maxMaxWaiting)
+	validate.Within(&v, "MaxWaiting", c.MaxWaiting, 1, maxMaxWaiting)
 	return v.Err()
 }
 
@@ -76,7 +76,7 @@ type Requester struct {
 	cfg      RequesterConfig
 	sender   *Sender
 	sub      *Subscription
-	book     *replies.Book[Message]
+	book     *pending.Book[Message]
 	requests atomic.Uint64
 }
 
@@ -89,7 +89,7 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Requester{cfg: cfg, sender: sender, book: replies.New[Message](cfg.MaxWaiting)}
+	r := &Requester{cfg: cfg, sender: sender, book: pending.New[Message](cfg.MaxWaiting)}
 	var err error
 	if r.sub, err = subscriber.Subscribe(tags.Of(cfg.Reply), r.onReply); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (r *Requester) onReply(m Message) {
 		return m
 	}
 	if id := m.RequestID(); id != (RequestID{}) {
-		r.book.Answer(replies.ID(id.id), own)
+		r.book.Answer(pending.ID(id.id), own)
 		return
 	}
 	var answers func([]byte) bool

@@ -44,7 +44,7 @@ var sites = []site{
 }
 
 // arrive makes n publishers known to a subscriber at once, and returns the steps of its
-// chores until all are, and the most in one slice.
+// jobs until all are, and the most in one slice.
 func (x site) arrive(tb testing.TB, n int) (b *scaleBed, steps, longest int) {
 	tb.Helper()
 	dir := memory.New()
@@ -60,7 +60,7 @@ func (x site) arrive(tb testing.TB, n int) (b *scaleBed, steps, longest int) {
 	must(tb, err)
 	tb.Cleanup(func() { _ = sub.Close() }) // closed with the subscriber, if that was first
 	b.until(func() bool { return len(b.s.sources) == n })
-	b.on(func() { steps, longest = int(b.s.chores.Total), b.s.chores.Longest })
+	b.on(func() { steps, longest = int(b.s.work.Total), b.s.work.Longest })
 	return b, steps, longest
 }
 
@@ -94,12 +94,12 @@ func TestARackIsLost(t *testing.T) {
 	gone := func(n int) (steps, longest int) {
 		b, _, _ := sites[2].arrive(t, n)
 		before := 0
-		b.on(func() { before, b.s.chores.Longest = int(b.s.chores.Total), 0 })
+		b.on(func() { before, b.s.work.Longest = int(b.s.work.Total), 0 })
 		for i := range n {
 			b.dir.Expire(fmt.Sprintf("entry-%d", i), directory.ErrDead)
 		}
 		b.until(func() bool { return len(b.s.sources) <= maxAbsent })
-		b.on(func() { steps, longest = int(b.s.chores.Total)-before, b.s.chores.Longest })
+		b.on(func() { steps, longest = int(b.s.work.Total)-before, b.s.work.Longest })
 		return steps, longest
 	}
 	size := tests.Fewer(1000)

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"tagbus/bus/directory/memory"
-	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/tests"
 	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
 // scaleBed is publishers and a subscriber whose work is counted in the steps of its
-// chores.
+// jobs.
 type scaleBed struct {
 	tb   testing.TB
 	net  *memnet.Network
@@ -99,10 +99,10 @@ func (b *scaleBed) on(f func()) {
 	<-done
 }
 
-// until waits until f holds on the loop and no chore is left.
+// until waits until f holds on the loop and no job is left.
 func (b *scaleBed) until(f func() bool) {
 	for ok := false; !ok; {
-		b.on(func() { ok = b.s.chores.Waiting() == 0 && f() })
+		b.on(func() { ok = b.s.work.Waiting() == 0 && f() })
 	}
 }
 
@@ -125,7 +125,7 @@ func (b *scaleBed) op(name string, f func()) {
 	b.until(func() bool { return true })
 	before := uint64(0)
 	b.on(func() {
-		c := &b.s.chores
+		c := &b.s.work
 		before, c.Longest = c.Total, 0
 		b.mu.Lock()
 		clear(b.events)
@@ -134,7 +134,7 @@ func (b *scaleBed) op(name string, f func()) {
 	f()
 	b.until(func() bool { return true })
 	b.on(func() {
-		c := &b.s.chores
+		c := &b.s.work
 		b.steps[name] = int(c.Total - before)
 		b.most = max(b.most, c.Longest)
 		b.tb.Logf("%-32s %8d steps, at most %d in a slice", name, b.steps[name], c.Longest)
@@ -202,7 +202,7 @@ func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 
 // mostSteps is what a slice may take: its budget, and what one control message of a
 // publisher or one call causes at once.
-var mostSteps = chores.SliceSteps + 8192*(stepsPerTag+4)
+var mostSteps = workqueue.SliceSteps + 8192*(stepsPerTag+4)
 
 // However many tags there are, or subscriptions, the loop is given back soon. With
 // TAGBUS_TESTS=all there are as many as the documentation promises, for some minutes.

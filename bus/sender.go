@@ -10,9 +10,9 @@ import (
 
 	"tagbus/acl"
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/discovery"
 	"tagbus/bus/internal/fanout"
-	"tagbus/bus/internal/follow"
 	"tagbus/bus/internal/listing"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -41,8 +41,8 @@ type Sender struct {
 	acked, unacked, unowned atomic.Uint64
 
 	// Loop only.
-	dialer    contact.Dialer
-	directory follow.Follower[*outlet]
+	dialer    dialer.Dialer
+	directory discovery.Follower[*outlet]
 	outlets   map[string]*outlet // by the receiver's instance
 	dialed    map[*link]*outlet  // that have a connection
 	freeing   bool               // freed is going to consider all outlets
@@ -67,7 +67,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	}
 	s := &Sender{pub: p, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
 	s.wants.Store(&cfg.Tags)
-	s.directory = follow.Follower[*outlet]{
+	s.directory = discovery.Follower[*outlet]{
 		Role: directory.Receiver, Users: s.outlets, Create: func() *outlet { return newOutlet(s) },
 		Refuse: entryLimit, Problem: func(err error) { p.event(Event{Kind: Problem, Err: err}) },
 	}
@@ -76,8 +76,8 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.dialer = contact.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, p.cfg.HelloTimeout)
-	if err = s.directory.Watch(directory.Patient(dir), p.loop.Post, &p.chores, s.ended.Load); err != nil {
+	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, p.cfg.HelloTimeout)
+	if err = s.directory.Watch(directory.Patient(dir), p.loop.Post, &p.work, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/tags"
 )
 
@@ -110,7 +110,7 @@ const maxReceivers = 1 << 20
 // and names the field, its value and its limit.
 func (c SenderConfig) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
+	v := validate.Violations{Kind: ErrInvalidConfig}
 	v.Join(c.publisher().Validate())
 	checkReconnect(&v, c.ReconnectMin, c.ReconnectMax)
 	return v.Err()

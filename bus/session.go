@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/portrait"
-	"tagbus/bus/internal/seats"
 	"tagbus/bus/state"
-	"tagbus/internal/plain"
-	"tagbus/internal/remind"
+	"tagbus/internal/backoff"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -28,7 +28,7 @@ func protocolError(format string, args ...any) error {
 }
 
 // tooMany returns kind, with the limit of a configuration that is reached.
-func tooMany(kind error, full *seats.Full, limit string) error {
+func tooMany(kind error, full *admission.Full, limit string) error {
 	if full.Host.IsValid() {
 		return fmt.Errorf("%w: %d from %v, the most it allows of one host: raise %sPerHost", kind, full.Taken, full.Host, limit)
 	}
@@ -54,7 +54,7 @@ func (p *Peer) portray(since time.Time) state.Peer {
 // Errors: ErrStaleEntry, wrapped.
 func meant(h subscription.Hello, instance string) error {
 	if h.Expect != "" && h.Expect != instance {
-		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), instance)
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, sanitize.Text(h.Expect), instance)
 	}
 	return nil
 }
@@ -103,20 +103,20 @@ func sumPaths(eps []netio.Endpoint) *state.Path {
 // whole connection if id is 0. A reason that is longer than a text of the protocol
 // may be loses its end, and says so.
 func refusal(id uint64, reason error) *subscription.Refused {
-	return &subscription.Refused{ID: id, Reason: plain.Cut(plain.Error(reason), subscription.MaxTextBytes)}
+	return &subscription.Refused{ID: id, Reason: sanitize.Cut(sanitize.Error(reason), subscription.MaxTextBytes)}
 }
 
 // peerContact is the contact with the peer of a directory entry. A subscriber has one
 // for each publisher, a sender for each receiver. Loop only.
 type peerContact struct {
-	contact.Contact
+	dialer.Contact
 	entry   directory.Entry
-	listed  bool            // in the directory
-	gone    time.Time       // when it left the directory
-	ended   bool            // one side said goodbye: never dial again
-	refusal string          // reported last, so that each try does not report it again
-	host    string          // of this side, as it calls itself
-	again   remind.Reminder // of a *LoopbackError
+	listed  bool             // in the directory
+	gone    time.Time        // when it left the directory
+	ended   bool             // one side said goodbye: never dial again
+	refusal string           // reported last, so that each try does not report it again
+	host    string           // of this side, as it calls itself
+	again   backoff.Reminder // of a *LoopbackError
 	report  func(Event)
 
 	ep   netio.Endpoint // nil without a connection
@@ -134,7 +134,7 @@ func (c *peerContact) list(e directory.Entry) {
 func (c *peerContact) reportRefusal(err error) {
 	text := err.Error()
 	if text != c.refusal {
-		c.again = remind.Reminder{}
+		c.again = backoff.Reminder{}
 	}
 	lasts := errors.As(err, new(*LoopbackError)) && c.again.Due(time.Now())
 	if text != c.refusal || lasts {
@@ -165,7 +165,7 @@ func (c *peerContact) speakable(ours string, fits error) bool {
 }
 
 // open begins to open a connection to an address of the peer.
-func (c *peerContact) open(d *contact.Dialer, b netio.Backend, addr netip.AddrPort, p netio.Params) error {
+func (c *peerContact) open(d *dialer.Dialer, b netio.Backend, addr netip.AddrPort, p netio.Params) error {
 	err := b.OpenEndpoint(addr, p)
 	if errors.Is(err, netio.ErrEndpointExists) && d.Connected(addr) {
 		return ErrStaleEntry // another peer has this address, with an entry of its own
@@ -216,7 +216,7 @@ func answerOf(data []byte) (subscription.Hello, error) {
 		if err != nil {
 			return subscription.Hello{}, errors.Join(ErrProtocol, err)
 		}
-		return subscription.Hello{}, refusedError{plain.Line(m.(*subscription.Refused).Reason)}
+		return subscription.Hello{}, refusedError{sanitize.Line(m.(*subscription.Refused).Reason)}
 	}
 	h, err := subscription.DecodeHello(data)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"net/netip"
 	"time"
 
-	"tagbus/bus/internal/answers"
-	"tagbus/bus/internal/beat"
-	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/group"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
-	"tagbus/bus/internal/rivals"
-	"tagbus/bus/internal/second"
+	"tagbus/bus/internal/sendqueue"
 	"tagbus/bus/internal/wire"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -45,15 +45,15 @@ type source struct {
 	failure  error          // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int            // reasons not to read, see pause
 	events   events.Conn
-	out      answers.Queue // control messages
-	leaving  bool          // goodbye follows when all is sent
+	out      sendqueue.Queue // control messages
+	leaving  bool            // goodbye follows when all is sent
 	seek     seek
 	parted   bool      // goodbye is said; the connection is closed when it is sent
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
-	pulse    beat.Pulse
-	steps    int          // of work that the publisher's last message has caused
-	share    chores.Share // of the subscriber's chores
+	pulse    heartbeat.Pulse
+	steps    int             // of work that the publisher's last message has caused
+	share    workqueue.Share // of the subscriber's work queue
 
 	asking  int           // groups that are being sent
 	wanting *Subscription // one that wanted the publisher when wanted last looked
@@ -77,7 +77,7 @@ type source struct {
 	origin       retain.Origin   // of the messages of a page
 	batches      []*Subscription // that have pending messages of this page
 
-	served rivals.Publisher[*source]
+	served overlap.Publisher[*source]
 }
 
 func newSource(s *Subscriber) *source {
@@ -85,10 +85,10 @@ func newSource(s *Subscriber) *source {
 		sub:     s,
 		version: 1,
 	}
-	src.out = answers.New(src.pause, src.resume)
+	src.out = sendqueue.New(src.pause, src.resume)
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
-	src.share = s.chores.Share(src.pause, src.resume)
+	src.share = s.work.Share(src.pause, src.resume)
 	s.dialer.Prepare(&src.contact.Contact, src)
 	src.contact.report, src.contact.host = src.event, s.host
 	src.origin.Init(s.retainer, src.keep)
@@ -167,7 +167,7 @@ func (src *source) lost(cause error) {
 	src.out.Drop()
 	src.leaving, src.parted = false, false
 	if wasReady {
-		src.heardAt = second.Of(src.pulse.Heard())
+		src.heardAt = coarseclock.Of(src.pulse.Heard())
 	}
 	src.sub.departed()
 	if wasReady {

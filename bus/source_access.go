@@ -238,7 +238,7 @@ func (s *Subscriber) reviewAccess() {
 	for _, src := range s.sources {
 		left = append(left, src)
 	}
-	s.chores.Add(func(budget int) (steps int, done bool) {
+	s.work.Add(func(budget int) (steps int, done bool) {
 		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
 			steps += left[len(left)-1].review()
 		}

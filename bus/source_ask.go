@@ -38,7 +38,7 @@ func (src *source) seekWanted() {
 		found = found || src.needs(sub)
 		return stepsPerRequest*(1+src.served.Count()) + src.accessSteps(sub)
 	})
-	src.sub.chores.Add(func(budget int) (steps int, done bool) {
+	src.sub.work.Add(func(budget int) (steps int, done bool) {
 		if steps, done = look(budget); !done && !found {
 			return steps, false
 		}
@@ -226,7 +226,7 @@ func (src *source) disconnect(then func()) {
 		forget(math.MaxInt)
 		return
 	}
-	src.sub.chores.Add(forget)
+	src.sub.work.Add(forget)
 }
 
 func (src *source) disconnectOne(r *subRequest) {

@@ -8,7 +8,7 @@ import (
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -44,7 +44,7 @@ func (src *source) onHello(data []byte) {
 		// address, or come back.
 		err = ErrStaleEntry
 	case h.Role != "":
-		err = protocolError("it is a %s", plain.Text(h.Role))
+		err = protocolError("it is a %s", sanitize.Text(h.Role))
 	}
 	if err != nil {
 		src.bar(isNotAllowed(err))
@@ -238,7 +238,7 @@ func (src *source) onUnsubscribed(id uint64) {
 // onRefused handles the refusal of a subscription, or of the whole connection, or the
 // reason for which a publisher ends.
 func (src *source) onRefused(m *subscription.Refused) {
-	err := refusedError{plain.Line(m.Reason)}
+	err := refusedError{sanitize.Line(m.Reason)}
 	if m.ID == subscription.EndingID {
 		src.failure = &PeerFailedError{Reason: err.Error()}
 		return // its goodbye follows

@@ -3,10 +3,10 @@
 package bus
 
 import (
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -51,7 +51,7 @@ func (src *source) askForAll() {
 		}
 		return stepsPerRequest*(1+src.served.Count()) + src.accessSteps(sub) + r.Sent().Parts()
 	})
-	var send chores.Job
+	var send workqueue.Job
 	src.share.Add(func(budget int) (steps int, done bool) {
 		if src.contact.ep != ep {
 			return 1, true // the connection is lost, and all of it is asked for again
@@ -79,7 +79,7 @@ func (src *source) askForAll() {
 func (src *source) ask(group []asked) { src.share.Add(src.group(group)) }
 
 // group returns the job of ask.
-func (src *source) group(group []asked) chores.Job {
+func (src *source) group(group []asked) workqueue.Job {
 	if len(group) == 0 {
 		return func(int) (int, bool) { return 0, true }
 	}
@@ -121,7 +121,7 @@ type groupSender struct {
 	next  int                  // of group
 	told  map[laneTag]struct{} // positions of the group, which need not be said again
 
-	stands chores.Job // sends the positions of the next one; nil: not begun
+	stands workqueue.Job // sends the positions of the next one; nil: not begun
 	list   positions.List
 }
 
@@ -167,7 +167,7 @@ func (g *groupSender) queue(id uint64, list []byte) {
 // the tags that the publisher owes a subscription. The publisher makes up for missed
 // messages from there. The positions ascend. told has those of the group that need not
 // be sent again.
-func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
+func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(subscription.Position)) workqueue.Job {
 	known := &src.lane(r.Sub.lane).received
 	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
 		if e == nil || e.Value.tally.Position == 0 || !r.Owes(e.Tag) {
@@ -206,7 +206,7 @@ func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(su
 }
 
 // eachTag returns a job that calls f for every tag of a set, in ascending order.
-func eachTag(set tags.Set, f func(tags.Tag)) chores.Job {
+func eachTag(set tags.Set, f func(tags.Tag)) workqueue.Job {
 	first := tags.Tag(0)
 	return func(budget int) (steps int, done bool) {
 		for tag := range set.AllFrom(first) {

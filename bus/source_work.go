@@ -10,7 +10,7 @@ import (
 )
 
 // One message of a publisher, or one call of the program, may cause work for a million
-// tags or many thousand subscriptions. The subscriber's chores do it in slices.
+// tags or many thousand subscriptions. The subscriber's work queue does it in slices.
 // Meanwhile the source reads nothing, so each message is handled after the work of the
 // one before.
 
@@ -53,7 +53,7 @@ func (src *source) prune(lane uint16) {
 	cost := func() int { return src.requests.Wide(lane) } // each tag asks the wide requests
 	needed := func(tag tags.Tag) bool { return src.requests.Knows(lane, tag) }
 	if job := src.lane(lane).received.Prune(cost, needed); job != nil {
-		src.sub.chores.Add(job)
+		src.sub.work.Add(job)
 	}
 }
 

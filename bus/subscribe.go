@@ -242,7 +242,7 @@ func (s *Subscriber) shutdown() {
 	for _, src := range s.sources {
 		src.version++ // the handlers of the page being delivered
 	}
-	s.chores.Stop()
+	s.work.Stop()
 	_ = s.alarms.Close()
 	left := slices.Collect(maps.Values(s.leaving))
 	s.finishAll(slices.AppendSeq(left, s.subs.All))

@@ -14,17 +14,17 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/beat"
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/closer"
-	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/coarseclock"
+	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/discovery"
 	"tagbus/bus/internal/events"
-	"tagbus/bus/internal/follow"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
+	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/retain"
-	"tagbus/bus/internal/rivals"
-	"tagbus/bus/internal/second"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -60,28 +60,28 @@ type Subscriber struct {
 	counters subscriberCounters
 	retainer *retain.Retainer
 
-	second second.Clock // tells when something was lost
+	second coarseclock.Clock // tells when something was lost
 
 	// Loop only.
 	lostAt    ledger.Times // of counters.lost
 	alarms    alarm.Clock  // of all that has its time
-	dialer    contact.Dialer
-	directory follow.Follower[*source]
+	dialer    dialer.Dialer
+	directory discovery.Follower[*source]
 	reports   alarm.Alarm // of gaps and losses that are not told at once
 	reporting bool        // it is set
-	heart     beat.Clock
+	heart     heartbeat.Clock
 	beat      []byte // as it is sent to all
-	chores    chores.Queue
+	work      workqueue.Queue
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
 
 	door     door     // which publishers may send what
 	refusals refusals // that were told
 
-	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
-	sources map[string]*source         // by the publisher's instance
-	past    []*source                  // the last ones that were forgotten, for TagStats
-	subs    chores.List[*Subscription] // open ones, by their ids, which is by their ages
+	leaving map[uint64]*Subscription      // closed, and not yet ended everywhere
+	sources map[string]*source            // by the publisher's instance
+	past    []*source                     // the last ones that were forgotten, for TagStats
+	subs    workqueue.List[*Subscription] // open ones, by their ids, which is by their ages
 
 	parting    bool // gone waits for connections
 	choosy     int  // open subscriptions that do not take all publishers of a tag
@@ -89,9 +89,9 @@ type Subscriber struct {
 	forgetting bool // forgetOldest is going to
 	absent     int  // at most so many publishers are remembered that are gone
 
-	index  rivals.Index[*source] // of sources
-	apart  map[pair]struct{}     // to be compared later; nil: no job is going to
-	unsure map[*source]struct{}  // to be reconsidered; nil: no job is going to
+	index  overlap.Index[*source] // of sources
+	apart  map[pair]struct{}      // to be compared later; nil: no job is going to
+	unsure map[*source]struct{}   // to be reconsidered; nil: no job is going to
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -109,7 +109,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	if err = s.directory.Watch(directory.Patient(dir), s.loop.Post, &s.chores, s.closed.Load); err != nil {
+	if err = s.directory.Watch(directory.Patient(dir), s.loop.Post, &s.work, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
@@ -132,7 +132,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
 	}
-	s.directory = follow.Follower[*source]{
+	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
 		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
 	}
@@ -146,11 +146,11 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	s.loop = s.backend.Loop()
-	s.chores = chores.New(s.loop.Post)
+	s.work = workqueue.New(s.loop.Post)
 	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
-	s.dialer = contact.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
+	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
@@ -170,7 +170,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 func (s *Subscriber) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
-		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: beat.Millis(every),
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: heartbeat.Millis(every),
 	})
 }
 
@@ -185,7 +185,7 @@ func (s *Subscriber) forgetOldest() {
 		return
 	}
 	s.forgetting = true
-	s.chores.Add(func(int) (steps int, done bool) {
+	s.work.Add(func(int) (steps int, done bool) {
 		s.forgetting, s.absent = false, 0
 		var absent []*source
 		for _, src := range s.sources {

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 )
 
 // Defaults of SubscriberConfig.
@@ -83,11 +83,11 @@ type SubscriberConfig struct {
 }
 
 func (c SubscriberConfig) withDefaults() SubscriberConfig {
-	check.Default(&c.MaxMessageBytes, defaultMaxReceiveBytes)
-	check.Default(&c.QueueBytes, defaultQueueLimitBytes)
-	check.Default(&c.RetainBytes, defaultRetainBytes)
+	validate.Default(&c.MaxMessageBytes, defaultMaxReceiveBytes)
+	validate.Default(&c.QueueBytes, defaultQueueLimitBytes)
+	validate.Default(&c.RetainBytes, defaultRetainBytes)
 	setReconnect(&c.ReconnectMin, &c.ReconnectMax)
-	check.Default(&c.HelloTimeout, defaultHelloTimeout)
+	validate.Default(&c.HelloTimeout, defaultHelloTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
@@ -99,11 +99,11 @@ func (c SubscriberConfig) withDefaults() SubscriberConfig {
 // and names the field, its value and its limit.
 func (c SubscriberConfig) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
+	v := validate.Violations{Kind: ErrInvalidConfig}
 	checkName(&v, c.Name)
-	check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
-	check.Within(&v, "QueueBytes", c.QueueBytes, 1, maxBytes)
-	check.Within(&v, "RetainBytes", c.RetainBytes, 1, maxBytes)
+	validate.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
+	validate.Within(&v, "QueueBytes", c.QueueBytes, 1, maxBytes)
+	validate.Within(&v, "RetainBytes", c.RetainBytes, 1, maxBytes)
 	checkReconnect(&v, c.ReconnectMin, c.ReconnectMax)
 	v.Positive("HelloTimeout", c.HelloTimeout)
 	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
@@ -181,13 +181,13 @@ func (c SubscriptionConfig) lane() SubscriptionConfig {
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig
 // and names the field, its value and its limit.
 func (c SubscriptionConfig) Validate() error {
-	v := check.Violations{Kind: ErrInvalidConfig}
+	v := validate.Violations{Kind: ErrInvalidConfig}
 	v.Field("Policy", c.Policy.Validate())
-	check.Within(&v, "BacklogBytes", c.BacklogBytes, 0, maxBytes)
-	check.Within(&v, "Replay", c.Replay, 0, maxCacheMessages)
-	check.Within(&v, "Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
-	if c.Timeout < 0 || c.Timeout > check.MaxDuration {
-		v.Add("Timeout is %v, want a positive duration of at most %v, or 0 to wait for ever", c.Timeout, check.MaxDuration)
+	validate.Within(&v, "BacklogBytes", c.BacklogBytes, 0, maxBytes)
+	validate.Within(&v, "Replay", c.Replay, 0, maxCacheMessages)
+	validate.Within(&v, "Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
+	if c.Timeout < 0 || c.Timeout > validate.MaxDuration {
+		v.Add("Timeout is %v, want a positive duration of at most %v, or 0 to wait for ever", c.Timeout, validate.MaxDuration)
 	}
 	return v.Err()
 }

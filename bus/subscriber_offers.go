@@ -10,8 +10,8 @@ import (
 	"sort"
 	"strings"
 
-	"tagbus/bus/internal/chores"
-	"tagbus/bus/internal/nearest"
+	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/tags"
 )
 
@@ -82,9 +82,9 @@ func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error
 	if s.loop.OnLoop() {
 		var found Offers
 		told := false
-		look := s.offersChore(ctx, wanted, func(o Offers) { found, told = o, true })
+		look := s.offersJob(ctx, wanted, func(o Offers) { found, told = o, true })
 		for done := false; !done; {
-			_, done = look(chores.SliceSteps)
+			_, done = look(workqueue.SliceSteps)
 		}
 		if !told {
 			return Offers{}, offersEnd(ctx)
@@ -95,7 +95,7 @@ func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error
 		return Offers{}, ErrOnLoop
 	}
 	result := make(chan Offers, 1)
-	if !s.loop.Post(func() { s.chores.Add(s.offersChore(ctx, wanted, func(o Offers) { result <- o })) }) {
+	if !s.loop.Post(func() { s.work.Add(s.offersJob(ctx, wanted, func(o Offers) { result <- o })) }) {
 		return Offers{}, ErrClosed
 	}
 	select {
@@ -112,8 +112,8 @@ func offersEnd(ctx context.Context) error {
 	return fmt.Errorf("bus: offers: %w", context.Cause(ctx))
 }
 
-// offersChore returns the job that calls tell with the offers, unless ctx ends. Loop only.
-func (s *Subscriber) offersChore(ctx context.Context, wanted tags.Set, tell func(Offers)) chores.Job {
+// offersJob returns the job that calls tell with the offers, unless ctx ends. Loop only.
+func (s *Subscriber) offersJob(ctx context.Context, wanted tags.Set, tell func(Offers)) workqueue.Job {
 	var left []*source
 	for _, src := range s.sources {
 		if src.contact.listed {
@@ -123,7 +123,7 @@ func (s *Subscriber) offersChore(ctx context.Context, wanted tags.Set, tell func
 	// In a fixed order, so that the same publishers are named each time.
 	slices.SortFunc(left, func(a, b *source) int { return cmp.Compare(a.contact.entry.Instance, b.contact.entry.Instance) })
 	found := Offers{Wanted: wanted, Publishers: len(left)}
-	near := nearest.Ends(wanted)
+	near := tagset.Ends(wanted)
 	total := 0
 	return func(budget int) (steps int, done bool) {
 		if ctx.Err() != nil {
@@ -148,7 +148,7 @@ func (s *Subscriber) offersChore(ctx context.Context, wanted tags.Set, tell func
 // look adds a publisher.
 func (o *Offers) look(src *source, near []tags.Tag) (steps int) {
 	set := src.contact.entry.Tags
-	most := 2*(set.Parts()+o.Wanted.Parts()) + setStepsPerStep*chores.SliceSteps
+	most := 2*(set.Parts()+o.Wanted.Parts()) + setStepsPerStep*workqueue.SliceSteps
 	budget := tags.NewBudget(most)
 	serves, err := budget.Intersects(set, o.Wanted)
 	steps = stepsPerRequest + (most-max(0, budget.Left()))/setStepsPerStep
@@ -156,7 +156,7 @@ func (o *Offers) look(src *source, near []tags.Tag) (steps int) {
 		o.Serving++
 		return steps
 	}
-	offer := Offer{Peer: src.contact.describe(), Tags: set, distance: nearest.Distance(set, near)}
+	offer := Offer{Peer: src.contact.describe(), Tags: set, distance: tagset.Distance(set, near)}
 	at := sort.Search(len(o.Nearest), func(i int) bool { return o.Nearest[i].distance > offer.distance })
 	o.Nearest = slices.Insert(o.Nearest, at, offer)
 	o.Nearest = o.Nearest[:min(len(o.Nearest), maxOffers)]

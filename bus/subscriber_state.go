@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -52,7 +52,7 @@ func (s *Subscriber) portrayed(ctx context.Context, q state.Question, f func(sta
 			st.Asked = all
 		})
 		for done := false; !done; {
-			_, done = job(chores.SliceSteps)
+			_, done = job(workqueue.SliceSteps)
 		}
 		return st, nil
 	case s.loop.OnAnyLoop():
@@ -60,7 +60,7 @@ func (s *Subscriber) portrayed(ctx context.Context, q state.Question, f func(sta
 	}
 	result := make(chan state.State, 1)
 	if !s.loop.Post(func() {
-		s.chores.Add(s.portrayTags(ctx, q.Tags, func(all []state.Tag) {
+		s.work.Add(s.portrayTags(ctx, q.Tags, func(all []state.Tag) {
 			st := f(q)
 			st.Asked = all
 			result <- st
@@ -80,7 +80,7 @@ func (s *Subscriber) portrayed(ctx context.Context, q state.Question, f func(sta
 
 // portrayTags returns the job that calls tell with the states of the tags of a set of which
 // something was received or lost, of not too many of them, unless ctx ends. Loop only.
-func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]state.Tag)) chores.Job {
+func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]state.Tag)) workqueue.Job {
 	if set.IsEmpty() {
 		return func(int) (steps int, done bool) { tell(nil); return 1, true }
 	}

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -137,7 +137,7 @@ func (s *Subscriber) statsOf(ctx context.Context, silent bool) ([]TagStats, erro
 	}
 	result := make(chan [][]TagStats, 1)
 	if !s.loop.Post(func() {
-		s.chores.Add(s.tagStatsChore(ctx, silent, func(all [][]TagStats) { result <- all }))
+		s.work.Add(s.tagStatsJob(ctx, silent, func(all [][]TagStats) { result <- all }))
 	}) {
 		return nil, ErrClosed
 	}
@@ -153,9 +153,9 @@ func (s *Subscriber) statsOf(ctx context.Context, silent bool) ([]TagStats, erro
 
 // tagStats collects the statistics at once. Loop only.
 func (s *Subscriber) tagStats(silent bool) (all []TagStats) {
-	job := s.tagStatsChore(context.Background(), silent, func(parts [][]TagStats) { all = sortedTagStats(parts) })
+	job := s.tagStatsJob(context.Background(), silent, func(parts [][]TagStats) { all = sortedTagStats(parts) })
 	for done := false; !done; {
-		_, done = job(chores.SliceSteps)
+		_, done = job(workqueue.SliceSteps)
 	}
 	return all
 }
@@ -181,10 +181,10 @@ func sortedTagStats(parts [][]TagStats) (all []TagStats) {
 	return all
 }
 
-// tagStatsChore returns the job that calls tell with the statistics, in any order,
+// tagStatsJob returns the job that calls tell with the statistics, in any order,
 // unless ctx ends. They come in many small parts, each of one lane, because growing a
 // large slice takes long. Loop only.
-func (s *Subscriber) tagStatsChore(ctx context.Context, silent bool, tell func(all [][]TagStats)) chores.Job {
+func (s *Subscriber) tagStatsJob(ctx context.Context, silent bool, tell func(all [][]TagStats)) workqueue.Job {
 	const most = 1024 // of a part
 	s.laneMu.Lock()
 	configs := slices.Clone(s.laneConfigs)
@@ -213,7 +213,7 @@ type receivedPart struct {
 
 // receivedChore returns the job that calls visit for what was received of each tag, and
 // then end, unless ctx ends. visit returns the steps that it has taken. Loop only.
-func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart, *tagmap.Entry[received]) (steps int), end func()) chores.Job {
+func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart, *tagmap.Entry[received]) (steps int), end func()) workqueue.Job {
 	var left []receivedPart
 	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
 		for src := range sources {

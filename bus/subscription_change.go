@@ -203,7 +203,7 @@ func (s *Subscriber) checkReady() {
 		sub.maybeReady()
 		return stepsPerRequest + len(s.sources)
 	})
-	s.chores.Add(func(budget int) (steps int, done bool) {
+	s.work.Add(func(budget int) (steps int, done bool) {
 		s.checking = false
 		return check(budget)
 	})

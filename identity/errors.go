@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Errors of certificates. Those of a peer are inside a *ChainError, those of files inside a
@@ -70,9 +70,9 @@ func (e *ChainError) Error() string {
 	if e.Certificate != "" {
 		text += " " + e.Certificate
 	}
-	text = plain.Line(text) + ": " + plain.Error(e.Err)
+	text = sanitize.Line(text) + ": " + sanitize.Error(e.Err)
 	if e.Detail != "" {
-		text += " (" + plain.Line(e.Detail) + ")"
+		text += " (" + sanitize.Line(e.Detail) + ")"
 	}
 	return text
 }
@@ -89,7 +89,7 @@ type FileError struct {
 
 // Error names the file, what is wrong and what to do.
 func (e *FileError) Error() string {
-	return fmt.Sprintf("%s: %s: %s", plain.Text(e.Path), plain.Error(e.Err), plain.Line(e.Do))
+	return fmt.Sprintf("%s: %s: %s", sanitize.Text(e.Path), sanitize.Error(e.Err), sanitize.Line(e.Do))
 }
 
 // Unwrap returns Err.
@@ -106,5 +106,5 @@ func Label(c *x509.Certificate) string {
 	if c.SerialNumber != nil {
 		serial = c.SerialNumber.Text(16)
 	}
-	return plain.Text(plain.Cut(name, 120)) + " (serial " + plain.Cut(serial, 44) + ")"
+	return sanitize.Text(sanitize.Cut(name, 120)) + " (serial " + sanitize.Cut(serial, 44) + ")"
 }

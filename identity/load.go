@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/internal/reread"
+	"tagbus/internal/filewatch"
 )
 
 // Bounds of files. What is larger is refused: it is another file.
@@ -38,7 +38,7 @@ type credentials struct {
 // load makes credentials of files, which are in the order of Config.paths.
 //
 //   - Errors: *FileError.
-func (c *Config) load(files []reread.File) (*credentials, error) {
+func (c *Config) load(files []filewatch.File) (*credentials, error) {
 	r := &credentials{paths: c, roots: x509.NewCertPool()}
 	own, err := parseCertificates(files[0])
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Config) load(files []reread.File) (*credentials, error) {
 }
 
 // loadOwn puts the own certificate and its key together.
-func (r *credentials) loadOwn(own []*x509.Certificate, file, keyFile reread.File) error {
+func (r *credentials) loadOwn(own []*x509.Certificate, file, keyFile filewatch.File) error {
 	leaf := own[0]
 	var err error
 	if r.names, err = PrincipalOf(leaf); err != nil {
@@ -93,7 +93,7 @@ func (r *credentials) loadOwn(own []*x509.Certificate, file, keyFile reread.File
 }
 
 // parseCertificates returns the certificates of a file, in their order.
-func parseCertificates(file reread.File) (all []*x509.Certificate, err error) {
+func parseCertificates(file filewatch.File) (all []*x509.Certificate, err error) {
 	rest := file.Data
 	for block := (*pem.Block)(nil); ; {
 		if block, rest = pem.Decode(rest); block == nil {
@@ -120,7 +120,7 @@ func parseCertificates(file reread.File) (all []*x509.Certificate, err error) {
 }
 
 // parseKey returns the first private key of a file.
-func parseKey(file reread.File) (crypto.Signer, error) {
+func parseKey(file filewatch.File) (crypto.Signer, error) {
 	rest := file.Data
 	for block := (*pem.Block)(nil); ; {
 		if block, rest = pem.Decode(rest); block == nil {
@@ -217,7 +217,7 @@ func fileErrorOf(err error) error {
 	if path := (*os.PathError)(nil); errors.As(err, &path) {
 		return &FileError{path.Path, path.Err, "name the right file, readable for this process"}
 	}
-	if size := (*reread.SizeError)(nil); errors.As(err, &size) {
+	if size := (*filewatch.SizeError)(nil); errors.As(err, &size) {
 		return &FileError{size.Path, fmt.Errorf("more than %d bytes", size.Limit), "name the right file"}
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Bounds of a principal. A certificate beyond them is refused as a whole.
@@ -55,9 +55,9 @@ type NameError struct {
 // Error says what is wrong, with the beginning of the name.
 func (e *NameError) Error() string {
 	if e.Name == "" {
-		return plain.Error(e.Err)
+		return sanitize.Error(e.Err)
 	}
-	return plain.Text(plain.Cut(e.Name, 80)) + ": " + plain.Error(e.Err)
+	return sanitize.Text(sanitize.Cut(e.Name, 80)) + ": " + sanitize.Error(e.Err)
 }
 
 // Unwrap returns Err.

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"time"
 
-	"tagbus/internal/reread"
+	"tagbus/internal/filewatch"
 )
 
 // list is a list of revoked certificates. It never changes.
@@ -31,7 +31,7 @@ const maxLists = 64
 
 // loadLists reads the lists of a file. Those of an issuer that is not among the known ones wait for
 // peers that show it as an intermediate.
-func (r *credentials) loadLists(file reread.File, known []*x509.Certificate) error {
+func (r *credentials) loadLists(file filewatch.File, known []*x509.Certificate) error {
 	ders := [][]byte{}
 	rest := file.Data
 	for block := (*pem.Block)(nil); ; {

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"tagbus/internal/reread"
+	"tagbus/internal/filewatch"
 )
 
 // Config says where a Store finds what it needs.
@@ -61,7 +61,7 @@ func (c *Config) paths() []string { return append([]string{c.Certificate, c.Key,
 // Threads: all methods may be called by any goroutine.
 type Store struct {
 	config Config
-	keeper *reread.Keeper[*credentials]
+	keeper *filewatch.Keeper[*credentials]
 
 	// What follows is used during a look only, of which there is one at a time.
 	report Report
@@ -86,9 +86,9 @@ func Open(c Config) (*Store, error) {
 	}
 	s := &Store{config: c}
 	first := true
-	keeper, err := reread.Open(reread.Config[*credentials]{
+	keeper, err := filewatch.Open(filewatch.Config[*credentials]{
 		Paths: c.paths(), MaxBytes: maxFileBytes, Every: c.Every,
-		Make: func(files []reread.File) (*credentials, error) {
+		Make: func(files []filewatch.File) (*credentials, error) {
 			r, err := s.config.load(files)
 			if err == nil && first { // before there are looks
 				first = false

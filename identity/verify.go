@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Peer is a peer whose certificate counts.
@@ -89,7 +89,7 @@ func (r *credentials) chainError(shown []*x509.Certificate, now time.Time, err e
 				}
 			}
 		}
-		return &ChainError{Label(leaf), "issued by " + plain.Cut(leaf.Issuer.String(), 120), ErrUnknownCA}
+		return &ChainError{Label(leaf), "issued by " + sanitize.Cut(leaf.Issuer.String(), 120), ErrUnknownCA}
 	}
 	invalid := x509.CertificateInvalidError{}
 	if !errors.As(err, &invalid) {

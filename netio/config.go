@@ -5,7 +5,7 @@ package netio
 import (
 	"fmt"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 )
 
 // Mode is the kind of network under a backend.
@@ -96,8 +96,8 @@ const maxSharedBuffers = 1 << 20
 
 // WithDefaults returns c with every zero field replaced by its default.
 func (c Config) WithDefaults() Config {
-	check.Default(&c.SharedReceive.BufferBytes, defaultMaxMessageBytes)
-	check.Default(&c.SharedSend.BufferBytes, defaultBufferBytes)
+	validate.Default(&c.SharedReceive.BufferBytes, defaultMaxMessageBytes)
+	validate.Default(&c.SharedSend.BufferBytes, defaultBufferBytes)
 	return c
 }
 
@@ -105,13 +105,13 @@ func (c Config) WithDefaults() Config {
 // and names the field, its value and its limit.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
-	check.Within(&v, "Mode", int(c.Mode), int(ModeDefault), int(ModeRDMA))
-	check.Within(&v, "ThreadSafety", int(c.ThreadSafety), int(Safe), int(Unsafe))
+	v := validate.Violations{Kind: ErrInvalidConfig}
+	validate.Within(&v, "Mode", int(c.Mode), int(ModeDefault), int(ModeRDMA))
+	validate.Within(&v, "ThreadSafety", int(c.ThreadSafety), int(Safe), int(Unsafe))
 	shared := func(field string, s SharedBuffers) {
 		if s.Enabled() {
-			check.Within(&v, field+".Buffers", s.Buffers, 1, maxSharedBuffers)
-			check.Within(&v, field+".BufferBytes", s.BufferBytes, 1, maxMessageBytesLimit)
+			validate.Within(&v, field+".Buffers", s.Buffers, 1, maxSharedBuffers)
+			validate.Within(&v, field+".BufferBytes", s.BufferBytes, 1, maxMessageBytesLimit)
 		}
 	}
 	shared("SharedReceive", c.SharedReceive)
@@ -127,19 +127,19 @@ func (c Config) Validate() error {
 //
 // Source: netio3 InvalidConnectionParameters.
 func (c Config) ListenParams(p Params) (Params, error) {
-	return c.endpointParams(p, &check.Violations{Kind: ErrInvalidParams})
+	return c.endpointParams(p, &validate.Violations{Kind: ErrInvalidParams})
 }
 
 // EndpointParams is ListenParams for an endpoint that is to be opened.
 func (c Config) EndpointParams(p Params) (Params, error) {
-	v := &check.Violations{Kind: ErrInvalidParams}
+	v := &validate.Violations{Kind: ErrInvalidParams}
 	if p.Receive.Shared {
 		v.Add("Receive.Shared is true for an endpoint to be opened, want false: only those that a listen endpoint accepts can share")
 	}
 	return c.endpointParams(p, v)
 }
 
-func (c Config) endpointParams(p Params, v *check.Violations) (Params, error) {
+func (c Config) endpointParams(p Params, v *validate.Violations) (Params, error) {
 	c = c.WithDefaults()
 	if c.SharedReceive.Enabled() {
 		if p.Receive.Buffers != 0 || p.Receive.Shared {

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 var (
@@ -116,7 +116,7 @@ type OpError struct {
 // refused".
 func (e *OpError) Error() string {
 	// The prefix of our own sentinels would stand twice.
-	return plain.Linef("netio: %s %v: %s", e.Op, e.Addr, strings.TrimPrefix(plain.Error(e.Err), "netio: "))
+	return sanitize.Linef("netio: %s %v: %s", e.Op, e.Addr, strings.TrimPrefix(sanitize.Error(e.Err), "netio: "))
 }
 
 // Unwrap returns the cause.

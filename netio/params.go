@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 )
 
 // DefaultConnectTimeout is Params.ConnectTimeout unless set.
@@ -90,11 +90,11 @@ type ZeroCopyParams struct {
 
 // WithDefaults returns p with every zero field replaced by its default.
 func (p Params) WithDefaults() Params {
-	check.Default(&p.Receive.MaxMessageBytes, defaultMaxMessageBytes)
-	check.Default(&p.Receive.FirstMessageBytes, p.Receive.MaxMessageBytes)
-	check.Default(&p.Buffered.BufferBytes, defaultBufferBytes)
-	check.Default(&p.ZeroCopy.Outstanding, defaultOutstanding)
-	check.Default(&p.ConnectTimeout, DefaultConnectTimeout)
+	validate.Default(&p.Receive.MaxMessageBytes, defaultMaxMessageBytes)
+	validate.Default(&p.Receive.FirstMessageBytes, p.Receive.MaxMessageBytes)
+	validate.Default(&p.Buffered.BufferBytes, defaultBufferBytes)
+	validate.Default(&p.ZeroCopy.Outstanding, defaultOutstanding)
+	validate.Default(&p.ConnectTimeout, DefaultConnectTimeout)
 	return p
 }
 
@@ -102,16 +102,16 @@ func (p Params) WithDefaults() Params {
 // and names the field, its value and its limit. Zero fields are valid.
 func (p Params) Validate() error {
 	p = p.WithDefaults()
-	v := check.Violations{Kind: ErrInvalidParams}
-	check.Within(&v, "Receive.MaxMessageBytes", p.Receive.MaxMessageBytes, 1, maxMessageBytesLimit)
-	check.Within(&v, "Receive.FirstMessageBytes", p.Receive.FirstMessageBytes, 1, max(1, p.Receive.MaxMessageBytes))
-	check.Within(&v, "Receive.Buffers", p.Receive.Buffers, 0, maxBuffers)
+	v := validate.Violations{Kind: ErrInvalidParams}
+	validate.Within(&v, "Receive.MaxMessageBytes", p.Receive.MaxMessageBytes, 1, maxMessageBytesLimit)
+	validate.Within(&v, "Receive.FirstMessageBytes", p.Receive.FirstMessageBytes, 1, max(1, p.Receive.MaxMessageBytes))
+	validate.Within(&v, "Receive.Buffers", p.Receive.Buffers, 0, maxBuffers)
 	if p.Receive.Shared && p.Receive.Buffers == 0 {
 		v.Add("Receive.Buffers is 0 and Receive.Shared is true, want 1 to %d: the number of buffers to share", maxBuffers)
 	}
-	check.Within(&v, "Buffered.Buffers", p.Buffered.Buffers, 0, maxBuffers)
-	check.Within(&v, "Buffered.BufferBytes", p.Buffered.BufferBytes, 1, maxMessageBytesLimit)
-	check.Within(&v, "ZeroCopy.Outstanding", p.ZeroCopy.Outstanding, 1, maxOutstandingLimit)
-	check.Within(&v, "ConnectTimeout", p.ConnectTimeout, minConnectTimeout, check.MaxDuration)
+	validate.Within(&v, "Buffered.Buffers", p.Buffered.Buffers, 0, maxBuffers)
+	validate.Within(&v, "Buffered.BufferBytes", p.Buffered.BufferBytes, 1, maxMessageBytesLimit)
+	validate.Within(&v, "ZeroCopy.Outstanding", p.ZeroCopy.Outstanding, 1, maxOutstandingLimit)
+	validate.Within(&v, "ConnectTimeout", p.ConnectTimeout, minConnectTimeout, validate.MaxDuration)
 	return v.Err()
 }

@@ -5,7 +5,7 @@ package recording
 import (
 	"fmt"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Codec is how the body of a block is compressed. The numbers are those of the file.
@@ -35,7 +35,7 @@ func ParseCodec(text string) (Codec, error) {
 			return Codec(c), nil
 		}
 	}
-	return None, fmt.Errorf("%w: codec %s: want none, s2 or zstd", ErrInvalidConfig, plain.Text(text))
+	return None, fmt.Errorf("%w: codec %s: want none, s2 or zstd", ErrInvalidConfig, sanitize.Text(text))
 }
 
 // String returns the text form.

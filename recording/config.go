@@ -3,7 +3,7 @@
 package recording
 
 import (
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 )
 
 // Defaults and limits of the configurations.
@@ -45,7 +45,7 @@ type Written struct {
 }
 
 func (c Config) withDefaults() Config {
-	check.Default(&c.BlockBytes, defaultBlockBytes)
+	validate.Default(&c.BlockBytes, defaultBlockBytes)
 	if c.OnBlock == nil {
 		c.OnBlock = func(Written) error { return nil }
 	}
@@ -56,9 +56,9 @@ func (c Config) withDefaults() Config {
 // field, its value and its limit.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
-	check.Within(&v, "BlockBytes", c.BlockBytes, minBlockBytes, mostBlockBytes)
-	check.Within(&v, "Codec", int(c.Codec), int(None), int(codecs)-1)
+	v := validate.Violations{Kind: ErrInvalidConfig}
+	validate.Within(&v, "BlockBytes", c.BlockBytes, minBlockBytes, mostBlockBytes)
+	validate.Within(&v, "Codec", int(c.Codec), int(None), int(codecs)-1)
 	return v.Err()
 }
 
@@ -84,8 +84,8 @@ type ReaderConfig struct {
 }
 
 func (c ReaderConfig) withDefaults() ReaderConfig {
-	check.Default(&c.MaxBlockBytes, defaultMaxBlockBytes)
-	check.Default(&c.MaxExpansion, defaultMaxExpansion)
+	validate.Default(&c.MaxBlockBytes, defaultMaxBlockBytes)
+	validate.Default(&c.MaxExpansion, defaultMaxExpansion)
 	return c
 }
 
@@ -93,8 +93,8 @@ func (c ReaderConfig) withDefaults() ReaderConfig {
 // field, its value and its limit.
 func (c ReaderConfig) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrInvalidConfig}
-	check.Within(&v, "MaxBlockBytes", c.MaxBlockBytes, minBlockBytes, mostMaxBlockBytes)
-	check.Within(&v, "MaxExpansion", c.MaxExpansion, 1, mostMaxExpansion)
+	v := validate.Violations{Kind: ErrInvalidConfig}
+	validate.Within(&v, "MaxBlockBytes", c.MaxBlockBytes, minBlockBytes, mostMaxBlockBytes)
+	validate.Within(&v, "MaxExpansion", c.MaxExpansion, 1, mostMaxExpansion)
 	return v.Err()
 }

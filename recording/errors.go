@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 var (
@@ -72,9 +72,9 @@ func (e *DamageError) Error() string {
 	}
 	file := ""
 	if e.File != "" {
-		file = plain.Text(e.File) + ": "
+		file = sanitize.Text(e.File) + ": "
 	}
-	return plain.Linef("recording: %s%s at offset %d: %v", file, what, e.Offset, e.Err)
+	return sanitize.Linef("recording: %s%s at offset %d: %v", file, what, e.Offset, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -118,7 +118,7 @@ type Event struct {
 func EventOf(e bus.Event, at time.Time) (Event, bool) {
 	r := Event{Time: at, Peer: e.Peer}
 	if e.Err != nil {
-		r.Text = plain.Error(e.Err)
+		r.Text = sanitize.Error(e.Err)
 	}
 	switch e.Kind {
 	case bus.Subscribed, bus.Resubscribed:
@@ -168,7 +168,7 @@ func (e Event) String() string {
 	case Stepped: // Text says it
 	}
 	if e.Text != "" {
-		s += ": " + plain.Line(e.Text)
+		s += ": " + sanitize.Line(e.Text)
 	}
 	return s
 }

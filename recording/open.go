@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tagbus/internal/flock"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 )
 
@@ -58,7 +58,7 @@ func NewReader(file io.ReaderAt, size int64, cfg ReaderConfig) (*Reader, error) 
 		return nil, err
 	}
 	if hasNoSize(file) {
-		return nil, fmt.Errorf("recording: %s: %w", plain.Text(cfg.Name), ErrNotFile)
+		return nil, fmt.Errorf("recording: %s: %w", sanitize.Text(cfg.Name), ErrNotFile)
 	}
 	r := &Reader{file: file, cfg: cfg.withDefaults(), end: size, peers: newPeers(), free: freeWork}
 	r.info.File, r.info.Bytes = r.cfg.Name, size
@@ -96,7 +96,7 @@ var errNoIndex = errors.New("no index")
 
 // readError names the file of an error of reading.
 func (r *Reader) readError(err error) error {
-	return fmt.Errorf("recording: read %s: %w", plain.Text(r.cfg.Name), err)
+	return fmt.Errorf("recording: read %s: %w", sanitize.Text(r.cfg.Name), err)
 }
 
 // readAt fills b.

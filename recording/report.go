@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -131,7 +131,7 @@ func (r *Report) Total() (t SeriesReport) {
 
 // reasons returns why the recording is not whole.
 func (r *Report) reasons() (why []string) {
-	add := func(format string, args ...any) { why = append(why, plain.Linef(format, args...)) }
+	add := func(format string, args ...any) { why = append(why, sanitize.Linef(format, args...)) }
 	for i := range r.Files {
 		r.Files[i].reasons(add)
 	}
@@ -175,7 +175,7 @@ func (f *FileReport) reasons(add func(string, ...any)) {
 	if name == "" {
 		name = fmt.Sprintf("part %d", f.Part)
 	}
-	name = plain.Text(name)
+	name = sanitize.Text(name)
 	if f.HeaderDamage != nil {
 		add("%s: %v", name, f.HeaderDamage)
 	}
@@ -251,7 +251,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "%v\n", c)
 	}
 	if s := r.Stopped; s != nil && s.Text != "" {
-		fmt.Fprintf(&b, "the recorder stopped: %s\n", plain.Line(s.Text))
+		fmt.Fprintf(&b, "the recorder stopped: %s\n", sanitize.Line(s.Text))
 	}
 	return b.String()
 }

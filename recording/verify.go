@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Verify reads all of a recording: it checks each checksum, and that the counters of each
@@ -110,13 +110,13 @@ func (v *verifier) event(e *Event) {
 		if p.State == Ended && e.Kind == Lost {
 			break // everything was there before
 		}
-		p.State, p.Failed, p.Text = e.Kind, e.Failed, plain.Cut(e.Text, mostPublisherText)
+		p.State, p.Failed, p.Text = e.Kind, e.Failed, sanitize.Cut(e.Text, mostPublisherText)
 		if e.Kind == Vanished {
 			p.Vanished++
 		}
 	case Stopped:
 		stopped := *e
-		stopped.Text = plain.Cut(e.Text, mostStoppedText)
+		stopped.Text = sanitize.Cut(e.Text, mostStoppedText)
 		v.report.Stopped = &stopped
 	case Stepped: // counted above
 	}

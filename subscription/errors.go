@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 var (
@@ -52,7 +52,7 @@ type ControlError struct {
 
 // Error names the kind and the cause.
 func (e *ControlError) Error() string {
-	return plain.Linef("subscription: bad %v message: %v", e.Kind, e.Err)
+	return sanitize.Linef("subscription: bad %v message: %v", e.Kind, e.Err)
 }
 
 // Unwrap returns the cause.

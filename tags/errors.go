@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Sentinels. Each is found with errors.Is inside the typed error that the function
@@ -41,7 +41,7 @@ type FieldError struct {
 
 // Error names the field, the value and the limit.
 func (e *FieldError) Error() string {
-	return plain.Linef("tags: %s %d is above its limit %d", e.Field, e.Value, e.Limit)
+	return sanitize.Linef("tags: %s %d is above its limit %d", e.Field, e.Value, e.Limit)
 }
 
 // ParseError reports text that is not a tag or a set of tags.
@@ -59,7 +59,7 @@ const quotedBytes = 64
 
 // Error quotes the input, shortened around the offset if it is long.
 func (e *ParseError) Error() string {
-	return plain.Linef("tags: parse %s at byte %d: %s", quoteAround(e.Input, e.Offset), e.Offset, reason(e.Err))
+	return sanitize.Linef("tags: parse %s at byte %d: %s", quoteAround(e.Input, e.Offset), e.Offset, reason(e.Err))
 }
 
 // Unwrap returns Err.
@@ -83,7 +83,7 @@ func quoteAround(s string, offset int) string {
 // reason prints err without the package prefix, which the message has already.
 func reason(err error) string {
 	const prefix = "tags: "
-	s := plain.Error(err)
+	s := sanitize.Error(err)
 	if len(s) > len(prefix) && s[:len(prefix)] == prefix {
 		return s[len(prefix):]
 	}
@@ -99,5 +99,5 @@ type DecodeError struct {
 
 // Error names the offset and the reason.
 func (e *DecodeError) Error() string {
-	return plain.Linef("tags: decode at byte %d: %s", e.Offset, e.Reason)
+	return sanitize.Linef("tags: decode at byte %d: %s", e.Offset, e.Reason)
 }

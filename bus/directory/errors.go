@@ -5,7 +5,7 @@ package directory
 import (
 	"errors"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Sentinels, found with errors.Is.
@@ -50,7 +50,7 @@ type FieldError struct {
 
 // Error names the field, its value and the rule.
 func (e *FieldError) Error() string {
-	return plain.Linef("directory: entry field %s = %s: %s", e.Field, e.Value, e.Reason)
+	return sanitize.Linef("directory: entry field %s = %s: %s", e.Field, e.Value, e.Reason)
 }
 
 // Is reports whether target is ErrInvalidEntry.
@@ -75,7 +75,7 @@ func (e *UnknownSchemeError) Error() string {
 	if where == "" {
 		where = "want the path of a folder, file:///path or etcd://HOST,HOST/NAME"
 	}
-	return plain.Linef("%v: %s: %s", ErrUnknownScheme, shown(e.URL), where)
+	return sanitize.Linef("%v: %s: %s", ErrUnknownScheme, shown(e.URL), where)
 }
 
 // Is reports whether target is ErrUnknownScheme.

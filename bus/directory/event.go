@@ -5,7 +5,7 @@ package directory
 import (
 	"fmt"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // EventKind says what happened to an entry.
@@ -51,13 +51,13 @@ type Event struct {
 func (e Event) String() string {
 	s := e.Kind.String()
 	if e.Entry.Instance != "" {
-		s += " " + plain.Text(e.Entry.Instance)
+		s += " " + sanitize.Text(e.Entry.Instance)
 		if e.Entry.Name != "" {
-			s += " (" + plain.Text(e.Entry.Name) + ")"
+			s += " (" + sanitize.Text(e.Entry.Name) + ")"
 		}
 	}
 	if e.Err != nil {
-		s += ": " + plain.Error(e.Err)
+		s += ": " + sanitize.Error(e.Err)
 	}
 	return s
 }

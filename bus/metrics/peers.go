@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // maxIdle is how many sets of labels stay that no peer has any more: four times the
@@ -241,4 +241,4 @@ func byPolicy(lanes []bus.LaneState) (sums []bus.LaneState) {
 
 // text makes what a peer says about itself a label, safe to show: other bytes than
 // UTF-8 would spoil the whole scrape, and a page of metrics is looked at on a terminal.
-func text(s string) string { return plain.Line(s) }
+func text(s string) string { return sanitize.Line(s) }

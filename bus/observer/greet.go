@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -225,7 +225,7 @@ func greetingOf(data []byte) (Greeting, error) {
 	if subscription.Kind(data[0]) == subscription.KindRefused {
 		m, err := subscription.Decode(data)
 		if err != nil {
-			return Greeting{}, fmt.Errorf("%w: %s", ErrNotTagbus, plain.Error(err))
+			return Greeting{}, fmt.Errorf("%w: %s", ErrNotTagbus, sanitize.Error(err))
 		}
 		return Greeting{Protocol: ProtocolVersion, Refused: reasonOf(m.(*subscription.Refused))}, nil
 	}
@@ -234,7 +234,7 @@ func greetingOf(data []byte) (Greeting, error) {
 		return Greeting{Protocol: int(version.Got)}, nil
 	}
 	if err != nil {
-		return Greeting{}, fmt.Errorf("%w: %s", ErrNotTagbus, plain.Error(err))
+		return Greeting{}, fmt.Errorf("%w: %s", ErrNotTagbus, sanitize.Error(err))
 	}
 	return Greeting{Protocol: ProtocolVersion, Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}, nil
 }

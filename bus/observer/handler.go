@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -52,7 +52,7 @@ func helloFrom(data []byte) (subscription.Hello, error) {
 const noRule = "no rule such as"
 
 // reasonOf returns why a peer refuses, as a text that can be shown.
-func reasonOf(m *subscription.Refused) string { return plain.Line(m.Reason) }
+func reasonOf(m *subscription.Refused) string { return sanitize.Line(m.Reason) }
 
 // explain returns the error of a try: a *bus.LoopbackError if the reason is that the entry
 // is for its own host only.

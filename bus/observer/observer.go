@@ -24,7 +24,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/closer"
-	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/dialer"
 	"tagbus/bus/state"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -69,7 +69,7 @@ type Observer struct {
 
 	// Loop only.
 	alarms  alarm.Clock
-	dialer  contact.Dialer
+	dialer  dialer.Dialer
 	peers   map[string]*peer         // by instance
 	taken   map[netip.AddrPort]*peer // addresses with a connection, or one that is being opened
 	blocked map[netip.AddrPort][]*peer
@@ -99,7 +99,7 @@ func New(open netio.Opener, cfg Config) (*Observer, error) {
 	}
 	o.loop = o.backend.Loop()
 	// No try follows another by itself, so the delays mean nothing.
-	o.dialer = contact.NewDialer(&o.alarms, cfg.Timeout, cfg.Timeout, cfg.Timeout)
+	o.dialer = dialer.NewDialer(&o.alarms, cfg.Timeout, cfg.Timeout, cfg.Timeout)
 	if err = alarm.Open(&o.alarms, o.loop.NewTimer); err != nil {
 		return nil, errors.Join(err, o.backend.Close())
 	}

@@ -12,8 +12,8 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/answers"
-	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/sendqueue"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -22,11 +22,11 @@ import (
 //
 // Everything here runs on the loop.
 type peer struct {
-	contact.Contact
+	dialer.Contact
 	o     *Observer
 	entry directory.Entry
 	ep    netio.Endpoint // nil without a connection
-	out   answers.Queue
+	out   sendqueue.Queue
 	fault error // why this side closes the connection, or has closed it
 
 	questions []*question // the first one may be asked
@@ -96,7 +96,7 @@ func (p *peer) stage(stage int32) {
 	}
 }
 
-// Open implements contact.User.
+// Open implements dialer.User.
 func (p *peer) Open(addr netip.AddrPort) error {
 	if owner := p.o.taken[addr]; owner != nil {
 		p.o.block(p, addr, owner)
@@ -109,16 +109,16 @@ func (p *peer) Open(addr netip.AddrPort) error {
 	return err
 }
 
-// Wanted implements contact.User.
+// Wanted implements dialer.User.
 func (p *peer) Wanted() bool { return len(p.questions) > 0 }
 
-// Woken implements contact.User.
+// Woken implements dialer.User.
 func (p *peer) Woken() { p.work() }
 
-// HelloMissed implements contact.User.
+// HelloMissed implements dialer.User.
 func (p *peer) HelloMissed() { p.fail(fmt.Errorf("%w: it has not said hello", ErrTimeout)) }
 
-// Tried implements contact.User: the questions cannot be asked.
+// Tried implements dialer.User: the questions cannot be asked.
 func (p *peer) Tried(err error) {
 	p.Rest() // no try follows by itself
 	p.o.unplace(p)
@@ -144,7 +144,7 @@ func (p *peer) established(ep netio.Endpoint) {
 		return
 	}
 	p.ep, p.fault, p.answered = ep, nil, false
-	p.out = answers.New(ep.PauseReceive, ep.ResumeReceive)
+	p.out = sendqueue.New(ep.PauseReceive, ep.ResumeReceive)
 	p.stage(stageGreeting)
 	p.send(p.o.hello)
 }

@@ -13,7 +13,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/subscription"
 )
 
@@ -94,17 +94,17 @@ func (q *question) decode(parts [][]byte) (state.State, error) {
 		Instance string `json:"instance"`
 	}
 	if err := json.Unmarshal(text, &version); err != nil {
-		return state.State{}, fmt.Errorf("%w: answer: %s", bus.ErrProtocol, plain.Error(err))
+		return state.State{}, fmt.Errorf("%w: answer: %s", bus.ErrProtocol, sanitize.Error(err))
 	}
 	if version.Version != state.Version {
 		return state.State{}, &VersionError{Got: version.Version, Want: state.Version}
 	}
 	var s state.State
 	if err := json.Unmarshal(text, &s); err != nil {
-		return state.State{}, fmt.Errorf("%w: answer: %s", bus.ErrProtocol, plain.Error(err))
+		return state.State{}, fmt.Errorf("%w: answer: %s", bus.ErrProtocol, sanitize.Error(err))
 	}
 	if s.Instance != q.entry.Instance {
-		return state.State{}, fmt.Errorf("%w: answer of %s, want %s", bus.ErrProtocol, plain.Text(s.Instance), plain.Text(q.entry.Instance))
+		return state.State{}, fmt.Errorf("%w: answer of %s, want %s", bus.ErrProtocol, sanitize.Text(s.Instance), sanitize.Text(q.entry.Instance))
 	}
 	return s, nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 const maxBad = 64 // keys that are named because they have no entry
@@ -34,12 +34,12 @@ func nameOf(key []byte) string {
 //   - key: as nameOf returns it.
 func (s *shelf) blame(key string, err error) {
 	if !s.bad[key] && len(s.bad) >= maxBad {
-		s.d.feed.Report(manySource, fmt.Errorf("%w: more keys below %s than the %d that are named", ErrDamaged, plain.Text(s.d.config.Prefix), maxBad))
+		s.d.feed.Report(manySource, fmt.Errorf("%w: more keys below %s than the %d that are named", ErrDamaged, sanitize.Text(s.d.config.Prefix), maxBad))
 		return
 	}
 	s.bad[key] = true
 	s.d.feed.Report(s.sourceOf(key), fmt.Errorf("%w: %s: %w: delete the key, or update this program if newer ones announce here",
-		ErrDamaged, plain.Text(key), err))
+		ErrDamaged, sanitize.Text(key), err))
 }
 
 // mend ends the problem of a key.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/internal/check"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
+	"tagbus/internal/validate"
 )
 
 // Limits of a Config.
@@ -57,9 +57,9 @@ type Config struct {
 
 // withDefaults fills in the zero fields.
 func (c Config) withDefaults() Config {
-	check.Default(&c.Expiry, 30*time.Second)
-	check.Default(&c.RequestTimeout, 3*time.Second)
-	check.Default(&c.AnnounceTimeout, 3*time.Second)
+	validate.Default(&c.Expiry, 30*time.Second)
+	validate.Default(&c.RequestTimeout, 3*time.Second)
+	validate.Default(&c.AnnounceTimeout, 3*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -72,7 +72,7 @@ func (c Config) withDefaults() Config {
 //     password.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrConfig}
+	v := validate.Violations{Kind: ErrConfig}
 	if n := len(c.Endpoints); n < 1 || n > maxEndpoints {
 		v.Add("there are %d Endpoints, want 1 to %d", n, maxEndpoints)
 	}
@@ -81,15 +81,15 @@ func (c Config) Validate() error {
 			v.Add("Endpoints[%d] is %q, want host:port or unix:///path", i, endpoint)
 		}
 	}
-	if len(c.Prefix) < 2 || len(c.Prefix) > maxPrefix || !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") || plain.Text(c.Prefix) != c.Prefix {
+	if len(c.Prefix) < 2 || len(c.Prefix) > maxPrefix || !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") || sanitize.Text(c.Prefix) != c.Prefix {
 		v.Add("Prefix is %q, want a slash at its beginning and its end, and 2 to %d bytes of printable text", c.Prefix, maxPrefix)
 	}
 	if (c.User == "") != (c.Password == "") {
 		v.Add("User and Password must be given both or none")
 	}
-	check.Within(&v, "Expiry", c.Expiry, minExpiry, maxExpiry)
-	check.Within(&v, "RequestTimeout", c.RequestTimeout, minTimeout, check.MaxDuration)
-	check.Within(&v, "AnnounceTimeout", c.AnnounceTimeout, minTimeout, check.MaxDuration)
+	validate.Within(&v, "Expiry", c.Expiry, minExpiry, maxExpiry)
+	validate.Within(&v, "RequestTimeout", c.RequestTimeout, minTimeout, validate.MaxDuration)
+	validate.Within(&v, "AnnounceTimeout", c.AnnounceTimeout, minTimeout, validate.MaxDuration)
 	return v.Err()
 }
 
@@ -99,7 +99,7 @@ func validEndpoint(s string) bool {
 		return strings.HasPrefix(path, "/") && len(path) > 1
 	}
 	host, port, err := net.SplitHostPort(s)
-	if err != nil || host == "" || strings.ContainsAny(host, "/@?# ,") || plain.Text(host) != host {
+	if err != nil || host == "" || strings.ContainsAny(host, "/@?# ,") || sanitize.Text(host) != host {
 		return false
 	}
 	n, err := strconv.ParseUint(port, 10, 16)

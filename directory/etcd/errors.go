@@ -5,7 +5,7 @@ package etcd
 import (
 	"errors"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Sentinels, found with errors.Is.
@@ -44,10 +44,10 @@ type TooLargeError struct {
 // Error names the entry, its size and what to do.
 func (e *TooLargeError) Error() string {
 	if e.Err != nil {
-		return plain.Linef("%v: %s: %v", ErrTooLarge, plain.Text(e.Instance), e.Err)
+		return sanitize.Linef("%v: %s: %v", ErrTooLarge, sanitize.Text(e.Instance), e.Err)
 	}
-	return plain.Linef("%v: %s takes %d bytes, at most %d: announce fewer tags, or tags in ranges, or several publishers",
-		ErrTooLarge, plain.Text(e.Instance), e.Bytes, e.Limit)
+	return sanitize.Linef("%v: %s takes %d bytes, at most %d: announce fewer tags, or tags in ranges, or several publishers",
+		ErrTooLarge, sanitize.Text(e.Instance), e.Bytes, e.Limit)
 }
 
 // Unwrap returns Err.

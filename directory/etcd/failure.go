@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // ServerError reports a request that the servers did not answer, or refused. It wraps
@@ -24,7 +24,7 @@ type ServerError struct {
 
 // Error names the servers, what happened, and what to do.
 func (e *ServerError) Error() string {
-	return plain.Linef("%v: %s: %s", e.Err, strings.Join(e.Endpoints, ","), e.Hint)
+	return sanitize.Linef("%v: %s: %s", e.Err, strings.Join(e.Endpoints, ","), e.Hint)
 }
 
 // Unwrap returns Err.
@@ -60,7 +60,7 @@ func (c cause) Error() string {
 	for _, noise := range []string{"etcdserver: ", "connection error: desc = ", "transport: "} {
 		text = strings.ReplaceAll(text, noise, "")
 	}
-	return plain.Cut(strings.Trim(text, `"`), 200)
+	return sanitize.Cut(strings.Trim(text, `"`), 200)
 }
 
 // Unwrap returns the error as it came, and as package rpctypes has it.

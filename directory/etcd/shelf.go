@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 const (
@@ -215,7 +215,7 @@ func (s *shelf) put(instance string, kv *mvccpb.KeyValue) {
 	key := nameOf(kv.Key)
 	e, err := codec.Decode(kv.Value)
 	if err == nil && e.Instance != instance {
-		err = fmt.Errorf("it is an entry of %s", plain.Text(e.Instance))
+		err = fmt.Errorf("it is an entry of %s", sanitize.Text(e.Instance))
 	}
 	if err != nil {
 		s.blame(key, err)
@@ -227,7 +227,7 @@ func (s *shelf) put(instance string, kv *mvccpb.KeyValue) {
 	if !s.hasRoom(old, weight) {
 		s.full = true
 		s.d.feed.Report(tooManySource, fmt.Errorf("%w: more than %d entries or %d MB of them with the prefix %s, so that %s and maybe others are not found: "+
-			"use several names of buses, and look for entries that no program of yours announces", ErrTooMany, s.limit, s.heaviest>>20, plain.Text(s.d.config.Prefix), instance))
+			"use several names of buses, and look for entries that no program of yours announces", ErrTooMany, s.limit, s.heaviest>>20, sanitize.Text(s.d.config.Prefix), instance))
 		return
 	}
 	i := old

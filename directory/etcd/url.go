@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // The schemes of URLs.
@@ -118,7 +118,7 @@ func split(text string) (hosts, name, query string, err error) {
 		return "", "", "", invalid("a user stands in front of the hosts, where others can read a password: write ?user=NAME&password-file=FILE behind the name")
 	}
 	if name = strings.TrimSuffix(name, "/"); !directory.ValidInstance(name) {
-		return "", "", "", invalid("the name of the bus is %s, must be 1 to 64 letters, digits, - and _, as in etcd://HOST,HOST/NAME", strconv.Quote(plain.Cut(name, 80)))
+		return "", "", "", invalid("the name of the bus is %s, must be 1 to 64 letters, digits, - and _, as in etcd://HOST,HOST/NAME", strconv.Quote(sanitize.Cut(name, 80)))
 	}
 	return hosts, name, query, nil
 }
@@ -136,7 +136,7 @@ func endpointOf(host string) (string, error) {
 		endpoint = net.JoinHostPort(h, port)
 	}
 	if !validEndpoint(endpoint) {
-		return "", invalid("%s is no host: want HOST, HOST:PORT or [IPV6]:PORT, several with commas between", strconv.Quote(plain.Cut(host, 80)))
+		return "", invalid("%s is no host: want HOST, HOST:PORT or [IPV6]:PORT, several with commas between", strconv.Quote(sanitize.Cut(host, 80)))
 	}
 	return endpoint, nil
 }
@@ -154,7 +154,7 @@ func options(query string) (map[string]string, error) {
 		case "password":
 			return nil, invalid("a password stands in the URL, where others can read it: write it to a file, and password-file=FILE")
 		default:
-			return nil, invalid("%s is no option: want ca, cert, key, user and password-file", strconv.Quote(plain.Cut(name, 80)))
+			return nil, invalid("%s is no option: want ca, cert, key, user and password-file", strconv.Quote(sanitize.Cut(name, 80)))
 		}
 		if len(value) != 1 || value[0] == "" {
 			return nil, invalid("%s must be given once, with a value", name)
@@ -174,7 +174,7 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%w: ca: %s has no certificate in PEM form", ErrConfig, plain.Text(file))
+			return nil, fmt.Errorf("%w: ca: %s has no certificate in PEM form", ErrConfig, sanitize.Text(file))
 		}
 	}
 	cert, key := values["cert"], values["key"]
@@ -186,7 +186,7 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: cert %s and key %s: %w", ErrConfig, plain.Text(cert), plain.Text(key), err)
+		return nil, fmt.Errorf("%w: cert %s and key %s: %w", ErrConfig, sanitize.Text(cert), sanitize.Text(key), err)
 	}
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return latest(&pair, cert, key), nil
@@ -216,7 +216,7 @@ func passwordOf(file string) (string, error) {
 	}
 	password, _, _ := strings.Cut(string(text), "\n")
 	if password = strings.TrimSuffix(password, "\r"); password == "" {
-		return "", fmt.Errorf("%w: password-file: the first line of %s is empty", ErrConfig, plain.Text(file))
+		return "", fmt.Errorf("%w: password-file: the first line of %s is empty", ErrConfig, sanitize.Text(file))
 	}
 	return password, nil
 }

@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 	if e.Field != "" {
 		text += fmt.Sprintf("field %q: ", e.Field)
 	}
-	return plain.Linef("%v: %s%v", ErrInvalid, text, e.Err)
+	return sanitize.Linef("%v: %s%v", ErrInvalid, text, e.Err)
 }
 
 // Unwrap returns ErrInvalid and the cause.

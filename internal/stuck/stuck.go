@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Patience is how long a call may take before it is said that the file system does not
@@ -25,7 +25,7 @@ const Patience = 2500 * time.Millisecond
 
 // Text says that a file is waited for.
 func Text(path string) string {
-	return fmt.Sprintf("waiting for %s: its file system does not answer", plain.Text(path))
+	return fmt.Sprintf("waiting for %s: its file system does not answer", sanitize.Text(path))
 }
 
 // wait is a call that has not returned.

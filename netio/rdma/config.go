@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/netio"
 )
 
@@ -94,8 +94,8 @@ func (c Config) name() string {
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
 	c.Provider = c.provider()
-	check.Default(&c.ReceiveBuffers, defaultReceiveBuffers)
-	check.Default(&c.MaxEndpoints, defaultMaxEndpoints)
+	validate.Default(&c.ReceiveBuffers, defaultReceiveBuffers)
+	validate.Default(&c.MaxEndpoints, defaultMaxEndpoints)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -106,15 +106,15 @@ func (c Config) withDefaults() Config {
 // and names the field, its value and its limit. The opener calls it.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: netio.ErrInvalidConfig}
+	v := validate.Violations{Kind: netio.ErrInvalidConfig}
 	if !slices.Contains(providers, c.Provider) {
 		v.Add("Provider is %q, want one of %s", c.Provider, strings.Join(providers, ", "))
 	}
 	if c.Mode == netio.ModeTCP && c.Provider == ProviderVerbs {
 		v.Add("Provider is %v, want tcp or net, as Mode is TCP", c.Provider)
 	}
-	check.Within(&v, "ReceiveBuffers", c.ReceiveBuffers, 1, maxReceiveBuffers)
-	check.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
+	validate.Within(&v, "ReceiveBuffers", c.ReceiveBuffers, 1, maxReceiveBuffers)
+	validate.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
 	v.Join(c.Config.Validate())
 	return v.Err()
 }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 )
 
 // WaitMode is the way in which an idle loop blocks.
@@ -106,8 +106,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	check.Default(&c.MaxEvents, defaultMaxEvents)
-	check.Default(&c.StallLimit, defaultStallLimit)
+	validate.Default(&c.MaxEvents, defaultMaxEvents)
+	validate.Default(&c.StallLimit, defaultStallLimit)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -133,7 +133,7 @@ func (c Config) withDefaults() Config {
 // Validate returns all that is wrong with c, joined; each is a *ConfigError.
 // New calls it.
 func (c Config) Validate() error {
-	var v check.Violations
+	var v validate.Violations
 	refuse := func(name string, value any, reason string) { v.Join(&ConfigError{name, value, reason}) }
 	if c.MaxEvents < 0 || c.MaxEvents > maxMaxEvents {
 		refuse("MaxEvents", c.MaxEvents, "must be 1 to 65536, or 0 for the default")
@@ -141,8 +141,8 @@ func (c Config) Validate() error {
 	if c.Wait != WaitNetpoll && c.Wait != WaitThread {
 		refuse("Wait", int(c.Wait), "must be WaitNetpoll or WaitThread")
 	}
-	if c.BusyPoll < 0 || c.BusyPoll > check.MaxDuration {
-		refuse("BusyPoll", c.BusyPoll, fmt.Sprintf("must be 0 to %v", check.MaxDuration))
+	if c.BusyPoll < 0 || c.BusyPoll > validate.MaxDuration {
+		refuse("BusyPoll", c.BusyPoll, fmt.Sprintf("must be 0 to %v", validate.MaxDuration))
 	}
 	if len(c.CPUs) > 0 && c.Wait != WaitThread {
 		refuse("CPUs", c.CPUs, "needs Wait: WaitThread, because only a thread can be pinned")
@@ -152,8 +152,8 @@ func (c Config) Validate() error {
 			refuse("CPUs", cpu, "must be 0 to 1023")
 		}
 	}
-	if c.StallLimit > 0 && (c.StallLimit < minStall || c.StallLimit > check.MaxDuration) {
-		refuse("StallLimit", c.StallLimit, fmt.Sprintf("must be 1ms to %v, or negative for no watchdog", check.MaxDuration))
+	if c.StallLimit > 0 && (c.StallLimit < minStall || c.StallLimit > validate.MaxDuration) {
+		refuse("StallLimit", c.StallLimit, fmt.Sprintf("must be 1ms to %v, or negative for no watchdog", validate.MaxDuration))
 	}
 	return v.Err()
 }

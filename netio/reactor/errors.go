@@ -7,7 +7,7 @@ package reactor
 import (
 	"errors"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 var (
@@ -44,9 +44,9 @@ type OpError struct {
 // Error names the operation, the descriptor if there is one, and the cause.
 func (e *OpError) Error() string {
 	if e.FD < 0 {
-		return plain.Linef("reactor: %s: %v", e.Op, e.Err)
+		return sanitize.Linef("reactor: %s: %v", e.Op, e.Err)
 	}
-	return plain.Linef("reactor: %s fd %d: %v", e.Op, e.FD, e.Err)
+	return sanitize.Linef("reactor: %s fd %d: %v", e.Op, e.FD, e.Err)
 }
 
 // Unwrap returns Err.
@@ -61,5 +61,5 @@ type ConfigError struct {
 
 // Error names the field, its value, and what would be accepted.
 func (e *ConfigError) Error() string {
-	return plain.Linef("reactor: %s is %v: %s", e.Name, e.Value, e.Reason)
+	return sanitize.Linef("reactor: %s is %v: %s", e.Name, e.Value, e.Reason)
 }

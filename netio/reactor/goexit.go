@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio/internal/goroutine"
 )
 
@@ -23,7 +23,7 @@ type GoexitError struct {
 
 // Error names the callback and the function that called Goexit, and what to do instead.
 func (e *GoexitError) Error() string {
-	return plain.Linef("%v: called by %s in %s: let callbacks return; testing.T.FailNow, Fatal and Skip call Goexit: call Error there, or fail in the goroutine of the test",
+	return sanitize.Linef("%v: called by %s in %s: let callbacks return; testing.T.FailNow, Fatal and Skip call Goexit: call Error there, or fail in the goroutine of the test",
 		ErrGoexit, e.Caller, e.Source)
 }
 
@@ -62,7 +62,7 @@ func callerOfGoexit() string {
 		case frame.Function == "runtime.Goexit":
 			found = true
 		case found && !strings.HasPrefix(frame.Function, "testing."):
-			return plain.Linef("%s (%s:%d)", frame.Function, frame.File, frame.Line)
+			return sanitize.Linef("%s (%s:%d)", frame.Function, frame.File, frame.Line)
 		}
 		if !more {
 			return "unknown"

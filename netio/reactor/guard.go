@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Panic is a panic of a callback that the loop has recovered, or a runtime.Goexit,
@@ -27,7 +27,7 @@ func (p *Panic) Error() string {
 	if exit, ok := p.Value.(*GoexitError); ok {
 		return exit.Error()
 	}
-	return plain.Linef("reactor: panic in %s: %v", p.Source, p.Value)
+	return sanitize.Linef("reactor: panic in %s: %v", p.Source, p.Value)
 }
 
 // Unwrap returns the value of the panic if it is an error.

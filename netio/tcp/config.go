@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/netio"
 )
 
@@ -120,15 +120,15 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
-	check.Default(&c.KeepaliveIdle, defaultKeepaliveIdle)
-	check.Default(&c.KeepaliveInterval, defaultKeepaliveInterval)
-	check.Default(&c.KeepaliveProbes, defaultKeepaliveProbes)
-	check.Default(&c.UserTimeout, defaultUserTimeout)
-	check.Default(&c.Backlog, defaultBacklog)
-	check.Default(&c.AcceptBudget, defaultAcceptBudget)
-	check.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
-	check.Default(&c.AcceptPause, defaultAcceptPause)
-	check.Default(&c.PartialTimeout, defaultPartialTimeout)
+	validate.Default(&c.KeepaliveIdle, defaultKeepaliveIdle)
+	validate.Default(&c.KeepaliveInterval, defaultKeepaliveInterval)
+	validate.Default(&c.KeepaliveProbes, defaultKeepaliveProbes)
+	validate.Default(&c.UserTimeout, defaultUserTimeout)
+	validate.Default(&c.Backlog, defaultBacklog)
+	validate.Default(&c.AcceptBudget, defaultAcceptBudget)
+	validate.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
+	validate.Default(&c.AcceptPause, defaultAcceptPause)
+	validate.Default(&c.PartialTimeout, defaultPartialTimeout)
 	if c.TLS != nil {
 		c.TLS = c.TLS.withDefaults()
 	}
@@ -142,26 +142,26 @@ func (c Config) withDefaults() Config {
 // and names the field, its value and its limit. The opener calls it.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: netio.ErrInvalidConfig}
-	check.Within(&v, "SendBufferBytes", c.SendBufferBytes, 0, maxSocketBufferBytes)
-	check.Within(&v, "ReceiveBufferBytes", c.ReceiveBufferBytes, 0, maxSocketBufferBytes)
+	v := validate.Violations{Kind: netio.ErrInvalidConfig}
+	validate.Within(&v, "SendBufferBytes", c.SendBufferBytes, 0, maxSocketBufferBytes)
+	validate.Within(&v, "ReceiveBufferBytes", c.ReceiveBufferBytes, 0, maxSocketBufferBytes)
 	if len(c.CongestionControl) > maxCongestionName {
 		v.Add("CongestionControl is %q, want a name of net.ipv4.tcp_allowed_congestion_control", c.CongestionControl)
 	}
 	if c.KeepaliveIdle > 0 {
-		check.Within(&v, "KeepaliveIdle", c.KeepaliveIdle, time.Second, maxKeepalive)
-		check.Within(&v, "KeepaliveInterval", c.KeepaliveInterval, time.Second, maxKeepalive)
-		check.Within(&v, "KeepaliveProbes", c.KeepaliveProbes, 1, maxKeepaliveProbes)
+		validate.Within(&v, "KeepaliveIdle", c.KeepaliveIdle, time.Second, maxKeepalive)
+		validate.Within(&v, "KeepaliveInterval", c.KeepaliveInterval, time.Second, maxKeepalive)
+		validate.Within(&v, "KeepaliveProbes", c.KeepaliveProbes, 1, maxKeepaliveProbes)
 	}
 	if c.UserTimeout > 0 {
-		check.Within(&v, "UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
+		validate.Within(&v, "UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
 	}
-	check.Within(&v, "Backlog", c.Backlog, 1, maxCount)
-	check.Within(&v, "AcceptBudget", c.AcceptBudget, 1, maxCount)
-	check.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
-	check.Within(&v, "AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
+	validate.Within(&v, "Backlog", c.Backlog, 1, maxCount)
+	validate.Within(&v, "AcceptBudget", c.AcceptBudget, 1, maxCount)
+	validate.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
+	validate.Within(&v, "AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
 	if c.PartialTimeout > 0 {
-		check.Within(&v, "PartialTimeout", c.PartialTimeout, time.Millisecond, maxKeepalive)
+		validate.Within(&v, "PartialTimeout", c.PartialTimeout, time.Millisecond, maxKeepalive)
 	}
 	v.Join(c.TLS.Validate())
 	v.Join(c.Config.Validate())

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 	"tagbus/netio"
 )
 
@@ -65,9 +65,9 @@ type TLS struct {
 }
 
 func (t TLS) withDefaults() *TLS {
-	check.Default(&t.HandshakeTimeout, defaultHandshakeTimeout)
-	check.Default(&t.MaxHandshakes, defaultMaxHandshakes)
-	check.Default(&t.MaxRecords, defaultMaxRecords)
+	validate.Default(&t.HandshakeTimeout, defaultHandshakeTimeout)
+	validate.Default(&t.MaxHandshakes, defaultMaxHandshakes)
+	validate.Default(&t.MaxRecords, defaultMaxRecords)
 	return &t
 }
 
@@ -78,15 +78,15 @@ func (t *TLS) Validate() error {
 		return nil
 	}
 	d := t.withDefaults()
-	v := check.Violations{Kind: netio.ErrInvalidConfig}
+	v := validate.Violations{Kind: netio.ErrInvalidConfig}
 	if d.Server == nil {
 		v.Add("TLS.Server is nil, want the configuration of the side that accepts")
 	}
 	if d.Client == nil {
 		v.Add("TLS.Client is nil, want the configuration of the side that dials")
 	}
-	check.Within(&v, "TLS.HandshakeTimeout", d.HandshakeTimeout, time.Millisecond, maxKeepalive)
-	check.Within(&v, "TLS.MaxHandshakes", d.MaxHandshakes, 1, maxCount)
+	validate.Within(&v, "TLS.HandshakeTimeout", d.HandshakeTimeout, time.Millisecond, maxKeepalive)
+	validate.Within(&v, "TLS.MaxHandshakes", d.MaxHandshakes, 1, maxCount)
 	if d.MaxRecords < 1 || d.MaxRecords > defaultMaxRecords {
 		v.Add("TLS.MaxRecords is %d, want 1 to %d", d.MaxRecords, int64(defaultMaxRecords))
 	}
@@ -103,7 +103,7 @@ func (t *TLS) serverConfig() (*tls.Config, error) {
 	if c.ClientAuth == tls.NoClientCert {
 		c.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	v := check.Violations{Kind: netio.ErrInvalidConfig}
+	v := validate.Violations{Kind: netio.ErrInvalidConfig}
 	switch own := c.VerifyConnection != nil; {
 	case c.ClientAuth == tls.RequireAnyClientCert && own:
 	case c.ClientAuth != tls.RequireAndVerifyClientCert:
@@ -129,7 +129,7 @@ func (t *TLS) clientConfig(remote netip.AddrPort) (*tls.Config, error) {
 		return nil, missing("Client", err)
 	}
 	c = c.Clone()
-	v := check.Violations{Kind: netio.ErrInvalidConfig}
+	v := validate.Violations{Kind: netio.ErrInvalidConfig}
 	switch {
 	case c.VerifyConnection != nil:
 	case c.InsecureSkipVerify:
@@ -153,7 +153,7 @@ func missing(side string, err error) error {
 }
 
 // harden sets what no configuration may set otherwise.
-func (t *TLS) harden(c *tls.Config, v *check.Violations) error {
+func (t *TLS) harden(c *tls.Config, v *validate.Violations) error {
 	c.MinVersion, c.MaxVersion = tls.VersionTLS13, tls.VersionTLS13
 	c.NextProtos = []string{TLSProtocol}
 	c.SessionTicketsDisabled = true

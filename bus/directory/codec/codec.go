@@ -52,7 +52,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -199,5 +199,5 @@ func tooLarge(n, most int, what string) error {
 // are escaped: they may repeat what a stranger wrote.
 func damaged(format string, args ...any) error {
 	const shown = 200
-	return fmt.Errorf("%w: %s", ErrDamaged, plain.Cut(plain.Linef(format, args...), shown))
+	return fmt.Errorf("%w: %s", ErrDamaged, sanitize.Cut(sanitize.Linef(format, args...), shown))
 }

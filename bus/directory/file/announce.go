@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Announce writes the entry's file and keeps it alive.
@@ -62,7 +62,7 @@ func (d *Directory) free(f *folder, instance string) error {
 	var s source
 	found, err := s.look(f, instance, d.config)
 	if err == nil && found != absent && !s.record.process.ended() {
-		return fmt.Errorf("%w: %s is alive", directory.ErrAnnounced, plain.Text(filepath.Join(d.path, instance+suffix)))
+		return fmt.Errorf("%w: %s is alive", directory.ErrAnnounced, sanitize.Text(filepath.Join(d.path, instance+suffix)))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ package file
 import (
 	"time"
 
-	"tagbus/internal/check"
+	"tagbus/internal/validate"
 )
 
 // Config tunes a Directory. The zero value is right for a folder on a local disk.
@@ -70,13 +70,13 @@ const (
 
 // withDefaults fills in the zero fields.
 func (c Config) withDefaults() Config {
-	check.Default(&c.Beat, time.Second)
-	check.Default(&c.Expiry, 5*time.Second)
-	check.Default(&c.Poll, 500*time.Millisecond)
-	check.Default(&c.CollectAfter, 10*time.Minute)
-	check.Default(&c.MaxFileBytes, 8<<20)
-	check.Default(&c.MaxFiles, 4096)
-	check.Default(&c.MaxTagParts, 1<<18)
+	validate.Default(&c.Beat, time.Second)
+	validate.Default(&c.Expiry, 5*time.Second)
+	validate.Default(&c.Poll, 500*time.Millisecond)
+	validate.Default(&c.CollectAfter, 10*time.Minute)
+	validate.Default(&c.MaxFileBytes, 8<<20)
+	validate.Default(&c.MaxFiles, 4096)
+	validate.Default(&c.MaxTagParts, 1<<18)
 	return c
 }
 
@@ -85,13 +85,13 @@ func (c Config) withDefaults() Config {
 //   - Errors: one error that wraps ErrConfig for each violation, joined.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	v := check.Violations{Kind: ErrConfig}
-	check.Within(&v, "Beat", c.Beat, minBeat, maxBeat)
-	check.Within(&v, "Poll", c.Poll, time.Millisecond, maxPoll)
-	check.Within(&v, "Expiry", c.Expiry, 2*min(c.Poll, maxPoll), check.MaxDuration) // a look at each half of it
+	v := validate.Violations{Kind: ErrConfig}
+	validate.Within(&v, "Beat", c.Beat, minBeat, maxBeat)
+	validate.Within(&v, "Poll", c.Poll, time.Millisecond, maxPoll)
+	validate.Within(&v, "Expiry", c.Expiry, 2*min(c.Poll, maxPoll), validate.MaxDuration) // a look at each half of it
 	v.Positive("CollectAfter", c.CollectAfter)
-	check.Within(&v, "MaxFileBytes", c.MaxFileBytes, 1024, 1<<30)
-	check.Within(&v, "MaxFiles", c.MaxFiles, 1, 1<<20)
-	check.Within(&v, "MaxTagParts", c.MaxTagParts, 1, 1<<30)
+	validate.Within(&v, "MaxFileBytes", c.MaxFileBytes, 1024, 1<<30)
+	validate.Within(&v, "MaxFiles", c.MaxFiles, 1, 1<<20)
+	validate.Within(&v, "MaxTagParts", c.MaxTagParts, 1, 1<<30)
 	return v.Err()
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"syscall"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Sentinels, found with errors.Is inside the *PathError that names the path.
@@ -91,7 +91,7 @@ type PathError struct {
 // Error is one line with path, error and hint. The path is quoted if it would do
 // harm on a terminal: others chose it.
 func (e *PathError) Error() string {
-	return plain.Linef("directory/file: %s: %v: %s", plain.Text(e.Path), e.Err, e.Hint)
+	return sanitize.Linef("directory/file: %s: %v: %s", sanitize.Text(e.Path), e.Err, e.Hint)
 }
 
 // Unwrap returns Err.

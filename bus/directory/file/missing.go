@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"tagbus/internal/remind"
+	"tagbus/internal/backoff"
 )
 
 // missingHint says what to do about a missing folder.
@@ -18,7 +18,7 @@ const missingHint = "start a publisher or a receiver with the same folder, or ch
 
 // missing says again and again that the folder is missing.
 type missing struct {
-	remind.Reminder
+	backoff.Reminder
 	quiet bool // it may be missing
 }
 
@@ -32,7 +32,7 @@ func (m *missing) repeat(now time.Time, err error) error {
 		return nil
 	}
 	if !errors.Is(err, ErrVanished) || !errors.As(err, &path) {
-		m.Reminder = remind.Reminder{}
+		m.Reminder = backoff.Reminder{}
 		return err
 	}
 	m.Due(now)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -212,5 +212,5 @@ func splitEnd(data []byte) (body []byte, sum uint32, err error) {
 // package's error are escaped: they may repeat what a stranger wrote.
 func damaged(format string, args ...any) error {
 	const shown = 200
-	return fmt.Errorf("%w: %s", ErrDamaged, plain.Cut(plain.Linef(format, args...), shown))
+	return fmt.Errorf("%w: %s", ErrDamaged, sanitize.Cut(sanitize.Linef(format, args...), shown))
 }

@@ -11,7 +11,7 @@ import (
 	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/identity"
-	"tagbus/internal/remind"
+	"tagbus/internal/backoff"
 	"tagbus/tags"
 )
 
@@ -86,7 +86,7 @@ type Directory struct {
 	known         map[string]*known
 	seen          map[string]int64                     // time of the newest proof, by signer and instance
 	peers         map[[sha256.Size]byte]*identity.Peer // by chain
-	told          map[string]*remind.Reminder          // problems, by text
+	told          map[string]*backoff.Reminder         // problems, by text
 	reported      map[string]string                    // problems that persist, by instance
 	storage       map[string]struct{}                  // problems of inner, by text
 	heard         map[string]struct{}                  // instances, until the first burst has come
@@ -112,7 +112,7 @@ func Wrap(d directory.Directory, cfg Config) directory.Opened {
 	w := &Directory{
 		inner: directory.Patient(d), wrapped: d, cfg: cfg, quit: make(chan struct{}), renew: make(chan struct{}, 1), look: make(chan struct{}, 1),
 		registrations: make(map[*registration]struct{}), known: make(map[string]*known), seen: make(map[string]int64),
-		peers: make(map[[sha256.Size]byte]*identity.Peer), told: make(map[string]*remind.Reminder),
+		peers: make(map[[sha256.Size]byte]*identity.Peer), told: make(map[string]*backoff.Reminder),
 		reported: make(map[string]string), storage: make(map[string]struct{}),
 	}
 	w.stopAccess = cfg.Access.Watch(func() {

@@ -7,7 +7,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Errors of entries. They are inside a *RefusedError, except ErrNoRoom.
@@ -56,19 +56,19 @@ type RefusedError struct {
 
 // Error names the entry, the signer and the reason.
 func (e *RefusedError) Error() string {
-	text := "directory: the entry of " + plain.Text(e.Instance)
+	text := "directory: the entry of " + sanitize.Text(e.Instance)
 	if e.Name != "" || e.Host != "" {
-		text += " (" + plain.Text(e.Name) + "@" + plain.Text(e.Host) + ")"
+		text += " (" + sanitize.Text(e.Name) + "@" + sanitize.Text(e.Host) + ")"
 	}
 	if !e.Signer.IsAnonymous() {
-		text += ", signed by " + plain.Text(plain.Cut(e.Signer.String(), 200)) + ","
+		text += ", signed by " + sanitize.Text(sanitize.Cut(e.Signer.String(), 200)) + ","
 	}
 	if e.Partly {
 		text += " is used in part"
 	} else {
 		text += " is not used"
 	}
-	return text + ": " + plain.Error(e.Err)
+	return text + ": " + sanitize.Error(e.Err)
 }
 
 // Unwrap returns Err.

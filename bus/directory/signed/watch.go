@@ -8,7 +8,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/identity"
-	"tagbus/internal/remind"
+	"tagbus/internal/backoff"
 )
 
 // take takes an event of the directory that was wrapped.
@@ -111,7 +111,7 @@ func (d *Directory) report(instance string, err error) {
 		if len(d.told) >= maxTold {
 			clear(d.told)
 		}
-		d.told[text] = &remind.Reminder{}
+		d.told[text] = &backoff.Reminder{}
 	}
 	if d.told[text].Due(time.Now()) {
 		d.reported[instance] = text

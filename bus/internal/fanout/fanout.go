@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/cache"
-	"tagbus/bus/internal/second"
+	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -102,7 +102,7 @@ type Fanout struct {
 	beatData   [][]byte    // its pieces: one
 
 	// Second tells when messages were accepted. It goes once the user has started it.
-	Second second.Clock
+	Second coarseclock.Clock
 
 	tags      tagmap.Map[tagState]
 	knownTags atomic.Int64

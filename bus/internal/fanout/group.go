@@ -5,10 +5,10 @@ package fanout
 import (
 	"fmt"
 
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -36,14 +36,14 @@ type Group struct {
 	box    *Outbox
 	terms  Terms
 	wishes []Wish
-	first  bool         // nothing else is on its way to the subscriber
-	steps  []chores.Job // left
-	at     int          // position in the current step
-	lanes  []*entering  // that the group concerns
-	owned  []tags.Set   // entered
-	lost   []tags.Set   // tags that had another owner
-	walk   walk         // through these
-	fault  error        // ends the connection
+	first  bool            // nothing else is on its way to the subscriber
+	steps  []workqueue.Job // left
+	at     int             // position in the current step
+	lanes  []*entering     // that the group concerns
+	owned  []tags.Set      // entered
+	lost   []tags.Set      // tags that had another owner
+	walk   walk            // through these
+	fault  error           // ends the connection
 }
 
 // Wish is a subscription that a subscriber asks for.
@@ -72,7 +72,7 @@ type Terms struct {
 	//   - fault: the peer must not ask for that; it ends the group.
 	Check func(w *Wish) (refusal, fault error)
 
-	// Steps returns the cost of Check, as a chores.Job counts.
+	// Steps returns the cost of Check, as a workqueue.Job counts.
 	Steps func(w *Wish) int
 
 	// Account opens the account of a new lane.
@@ -110,11 +110,11 @@ type change struct{ before, after tags.Set }
 // is a job, of which a connection has one at a time. Loop only.
 func (box *Outbox) Subscribe(wishes []Wish, terms Terms) *Group {
 	g := &Group{fan: box.fan, box: box, terms: terms, wishes: wishes, first: len(box.Lanes) == 0}
-	g.steps = []chores.Job{g.read, g.goes, g.comes, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
+	g.steps = []workqueue.Job{g.read, g.goes, g.comes, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
 	return g
 }
 
-// Run does the next slice, as a chores.Job does. Once it is done, Failed returns why
+// Run does the next slice, as a workqueue.Job does. Once it is done, Failed returns why
 // the group is not active, if so. Loop only.
 func (g *Group) Run(budget int) (steps int, done bool) {
 	for len(g.steps) > 0 && steps < budget {

@@ -5,9 +5,9 @@ package fanout
 import (
 	"slices"
 
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -15,7 +15,7 @@ import (
 // Unsubscribe ends a subscription. It returns its lane, its set, and a job that takes the
 // lane off the routes of the tags. When the job is done, the last pages of these are
 // queued. For an unknown subscription n and job are nil. Loop only.
-func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job chores.Job) {
+func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job workqueue.Job) {
 	if n = box.subs[id]; n == nil {
 		return nil, set, nil
 	}
@@ -42,7 +42,7 @@ func (box *Outbox) AbortUnsubscribe() { box.torn = true }
 // Leave returns the job that takes the connection out of all routes, for good. From the
 // call on nothing is told of what policies leave out. The jobs begun before are done or
 // aborted when this one begins. Loop only.
-func (box *Outbox) Leave() chores.Job {
+func (box *Outbox) Leave() workqueue.Job {
 	box.mu.Lock()
 	box.closing = true
 	box.mu.Unlock()
@@ -94,7 +94,7 @@ func (box *Outbox) unwant(n *Lane) (w walk, steps int) {
 
 // Farewell returns the job that sends the final positions of all lanes, and then, behind
 // everything else, a goodbye. Nothing is published any more. Loop only.
-func (box *Outbox) Farewell() chores.Job {
+func (box *Outbox) Farewell() workqueue.Job {
 	fan, at := box.fan, 0
 	var w *walk
 	return func(budget int) (steps int, done bool) {

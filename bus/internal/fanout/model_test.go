@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -260,7 +260,7 @@ func (r *modelRun) subscribe(rt *rapid.T) {
 }
 
 // finish runs a job in slices, and calls between between them.
-func (r *modelRun) finish(job chores.Job, between func()) {
+func (r *modelRun) finish(job workqueue.Job, between func()) {
 	for _, done := job(10); !done; _, done = job(10) {
 		between()
 	}

@@ -5,9 +5,9 @@ package fanout
 import (
 	"slices"
 
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -92,8 +92,8 @@ func (fan *Fanout) eachKnown(set tags.Set, removed bool, sealed func(*stream), f
 	fan.Mu.Unlock()
 	for done := false; !done; {
 		fan.Mu.Lock()
-		for steps, n := 0, 0; steps < chores.SliceSteps && !done; steps += n {
-			n, done = fan.eachLocked(&w, chores.SliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
+		for steps, n := 0, 0; steps < workqueue.SliceSteps && !done; steps += n {
+			n, done = fan.eachLocked(&w, workqueue.SliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
 				return e.Value.removed == removed && set.Contains(e.Tag) // removed is written with Mu held
 			}, sealed, f)
 		}

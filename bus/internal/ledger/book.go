@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/bus/internal/second"
+	"tagbus/bus/internal/coarseclock"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -22,7 +22,7 @@ import (
 //
 // Threads: one at a time.
 type Book[L comparable, P any] struct {
-	Clock *second.Clock // tells when something was lost; nil: that of the system
+	Clock *coarseclock.Clock // tells when something was lost; nil: that of the system
 
 	byInstance map[string]*Account[L, P]
 	ending     bool // each subscriber that is lost is awaited

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"tagbus/bus/internal/second"
+	"tagbus/bus/internal/coarseclock"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -17,8 +17,8 @@ import (
 type Lane struct {
 	// These do not change.
 	Policy subscription.Policy
-	ID     uint64        // its number among all lanes of a book, in the order in which they began
-	clock  *second.Clock // nil: that of the system
+	ID     uint64             // its number among all lanes of a book, in the order in which they began
+	clock  *coarseclock.Clock // nil: that of the system
 
 	mu          sync.Mutex // nothing else is locked while it is held
 	byTag       map[tags.Tag]*Counts

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"tagbus/bus/state"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/subscription"
 )
 
@@ -31,7 +31,7 @@ func (c *Config) answer(ctx context.Context, peer any, m subscription.Describe) 
 	if err == nil {
 		return answer{text: text}
 	}
-	reason := plain.Cut(plain.Error(err), subscription.MaxTextBytes)
+	reason := sanitize.Cut(sanitize.Error(err), subscription.MaxTextBytes)
 	refusal, err := subscription.Append(nil, &subscription.Refused{ID: m.ID, Reason: reason})
 	if err != nil { // not with an id that was decoded
 		panic(err)

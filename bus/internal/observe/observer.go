@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"tagbus/bus/internal/answers"
+	"tagbus/bus/internal/sendqueue"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -23,7 +23,7 @@ type Observer struct {
 	ep     netio.Endpoint
 	host   netip.Prefix
 	peer   any
-	out    answers.Queue
+	out    sendqueue.Queue
 
 	question subscription.Describe // that is not answered
 	asking   bool                  // there is one
@@ -35,7 +35,7 @@ type Observer struct {
 }
 
 func newObserver(s *Server, ep netio.Endpoint, peer any) *Observer {
-	o := &Observer{server: s, ep: ep, host: hostOf(ep.Remote().Addr()), peer: peer, out: answers.New(ep.PauseReceive, ep.ResumeReceive)}
+	o := &Observer{server: s, ep: ep, host: hostOf(ep.Remote().Addr()), peer: peer, out: sendqueue.New(ep.PauseReceive, ep.ResumeReceive)}
 	o.patience.F = o.end
 	return o
 }

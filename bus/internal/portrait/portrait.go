@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
+	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/ledger"
-	"tagbus/bus/internal/second"
 	"tagbus/bus/state"
 	"tagbus/internal/build"
 	"tagbus/subscription"
@@ -60,7 +60,7 @@ var causes = [...]struct {
 func Losses(counts *ledger.Counts, times *ledger.Times) (losses []state.Loss) {
 	for _, c := range causes {
 		if n, at := counts[c.cause], times[c.cause]; n > 0 {
-			losses = append(losses, state.Loss{Cause: c.name, Messages: n, First: second.Time(at.First), Last: second.Time(at.Last)})
+			losses = append(losses, state.Loss{Cause: c.name, Messages: n, First: coarseclock.Time(at.First), Last: coarseclock.Time(at.Last)})
 		}
 	}
 	return losses

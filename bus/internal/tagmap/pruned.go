@@ -15,7 +15,7 @@ type Pruned[V any] struct {
 // MinPrune is the number of entries below which a map forgets none.
 const MinPrune = 1024
 
-// Prune returns a job, as package chores does them, that removes the entries which are
+// Prune returns a job, as package workqueue does them, that removes the entries which are
 // not needed. It returns nil if there cannot be many, or while the last job is not done.
 //
 //   - cost: steps that a call of needed takes.

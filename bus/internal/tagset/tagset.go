@@ -2,7 +2,8 @@
 
 // Package tagset answers what the bus asks of a set of tags before it works with it: are
 // its tags few, is it quick to work with, and does it keep the limits for sets of
-// strangers? And it remembers which of several owners took a tag last.
+// strangers? It remembers which of several owners took a tag last, and measures how far
+// two sets are from each other.
 package tagset
 
 import (

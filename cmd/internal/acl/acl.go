@@ -16,7 +16,7 @@ import (
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -120,10 +120,10 @@ func (c *Check) Run(_ context.Context, e *tool.Env) error {
 		text := ""
 		if err != nil {
 			failed = true
-			text = plain.Error(err)
+			text = sanitize.Error(err)
 			said["error"] = text
 		} else {
-			text = plain.Linef("%s: %s: good", file, units.FormatNumber(policy.Rules(), "rule"))
+			text = sanitize.Linef("%s: %s: good", file, units.FormatNumber(policy.Rules(), "rule"))
 			said["rules"] = policy.Rules()
 		}
 		if e.JSON {

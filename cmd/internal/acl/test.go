@@ -19,7 +19,7 @@ import (
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
@@ -70,7 +70,7 @@ func (c *Test) Run(_ context.Context, e *tool.Env) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Err, "%s: %s, %d not met\n", plain.Text(c.File), units.FormatNumber(len(all), "expectation"), failed)
+	fmt.Fprintf(e.Err, "%s: %s, %d not met\n", sanitize.Text(c.File), units.FormatNumber(len(all), "expectation"), failed)
 	if failed > 0 {
 		return &tool.StatusError{Code: cli.ExitFailed}
 	}
@@ -129,7 +129,7 @@ func readExpectationsOf(file string) (data []byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	data, err = io.ReadAll(io.LimitReader(f, maxExpectationBytes+1))
 	if err == nil && len(data) > maxExpectationBytes {
-		err = fmt.Errorf("%s: more than %d bytes: this is another file", plain.Text(file), maxExpectationBytes)
+		err = fmt.Errorf("%s: more than %d bytes: this is another file", sanitize.Text(file), maxExpectationBytes)
 	}
 	return data, err
 }
@@ -151,16 +151,16 @@ func readExpectations(file string) (all []expectation, err error) {
 		}
 		x, err := parseExpectation(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", plain.Text(file), n, err)
+			return nil, fmt.Errorf("%s:%d: %w", sanitize.Text(file), n, err)
 		}
 		x.line = n
 		all = append(all, x)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", plain.Text(file), err)
+		return nil, fmt.Errorf("%s: %w", sanitize.Text(file), err)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no expectations: want lines such as: deny anonymous subscribe *", plain.Text(file))
+		return nil, fmt.Errorf("%s: no expectations: want lines such as: deny anonymous subscribe *", sanitize.Text(file))
 	}
 	return all, nil
 }
@@ -169,7 +169,7 @@ func readExpectations(file string) (all []expectation, err error) {
 func parseExpectation(text string) (x expectation, err error) {
 	word, text := cutWord(text)
 	if word != "allow" && word != "deny" {
-		return x, fmt.Errorf("got %s, want allow or deny", plain.Text(plain.Cut(word, 40)))
+		return x, fmt.Errorf("got %s, want allow or deny", sanitize.Text(sanitize.Cut(word, 40)))
 	}
 	x.allow = word == "allow"
 	name := ""

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/cli"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Names of the files of a CA in its folder.
@@ -42,7 +42,7 @@ func openCA(dir string) (*authority, error) {
 	a := &authority{dir: dir}
 	items, err := readItems(filepath.Join(dir, caName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is not there: make a CA with tagbus cert init, or name its folder with --dir", plain.Text(filepath.Join(dir, caName)))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s is not there: make a CA with tagbus cert init, or name its folder with --dir", sanitize.Text(filepath.Join(dir, caName)))}
 	}
 	if err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func openCA(dir string) (*authority, error) {
 	a.certificate, a.key = items[0].certificate, keys[0].key
 	switch {
 	case a.certificate == nil || a.key == nil:
-		return nil, fmt.Errorf("%s: want a certificate in %s and its key in %s", plain.Text(dir), caName, keyName)
+		return nil, fmt.Errorf("%s: want a certificate in %s and its key in %s", sanitize.Text(dir), caName, keyName)
 	case !a.certificate.IsCA:
-		return nil, fmt.Errorf("%s is no CA, and issues nothing: name another folder with --dir", plain.Text(filepath.Join(dir, caName)))
+		return nil, fmt.Errorf("%s is no CA, and issues nothing: name another folder with --dir", sanitize.Text(filepath.Join(dir, caName)))
 	case !fits(a.certificate, a.key):
-		return nil, fmt.Errorf("%s: %s belongs to another CA than %s: put them together again from a backup", plain.Text(dir), keyName, caName)
+		return nil, fmt.Errorf("%s: %s belongs to another CA than %s: put them together again from a backup", sanitize.Text(dir), keyName, caName)
 	case time.Now().After(a.certificate.NotAfter):
-		return nil, fmt.Errorf("%s ended at %s: make another CA in another folder", plain.Text(filepath.Join(dir, caName)), stamp(a.certificate.NotAfter))
+		return nil, fmt.Errorf("%s ended at %s: make another CA in another folder", sanitize.Text(filepath.Join(dir, caName)), stamp(a.certificate.NotAfter))
 	}
 	return a, nil
 }

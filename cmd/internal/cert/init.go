@@ -20,7 +20,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Init is the command line of init.
@@ -95,8 +95,8 @@ func (c *Init) Run(_ context.Context, e *tool.Env) error {
 		return err
 	}
 	return say(e, map[string]any{"ca": path, "key": keyPath, "name": c.Name, "ends": template.NotAfter.UTC()},
-		plain.Linef("%s: the CA %s, until %s: give it to all processes", path, c.Name, stamp(template.NotAfter)),
-		plain.Linef("%s: its private key: a process that reads it can be any peer, so keep it on this host", keyPath))
+		sanitize.Linef("%s: the CA %s, until %s: give it to all processes", path, c.Name, stamp(template.NotAfter)),
+		sanitize.Linef("%s: its private key: a process that reads it can be any peer, so keep it on this host", keyPath))
 }
 
 // say writes what was done: an object, or lines.

@@ -20,7 +20,7 @@ import (
 
 	"tagbus/cmd/internal/tool"
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Issue is the command line of issue.
@@ -68,12 +68,12 @@ func (c *Issue) template() (*x509.Certificate, identity.Principal, error) {
 	case "uri:":
 		u, err := url.Parse(name)
 		if err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" {
-			return nil, identity.Principal{}, fmt.Errorf("%s is no URI: want, for example, spiffe://cern.ch/daq/felix-07", plain.Text(name))
+			return nil, identity.Principal{}, fmt.Errorf("%s is no URI: want, for example, spiffe://cern.ch/daq/felix-07", sanitize.Text(name))
 		}
 		made.URIs = []*url.URL{u}
 	case "dns:":
 		if !dnsName.MatchString(name) || len(name) > 253 {
-			return nil, identity.Principal{}, fmt.Errorf("%s is no DNS name: want, for example, felix-07.cern.ch", plain.Text(plain.Cut(name, 80)))
+			return nil, identity.Principal{}, fmt.Errorf("%s is no DNS name: want, for example, felix-07.cern.ch", sanitize.Text(sanitize.Cut(name, 80)))
 		}
 		made.DNSNames = []string{name}
 	default:
@@ -161,6 +161,6 @@ func (c *Issue) Run(_ context.Context, e *tool.Env) error {
 		return err
 	}
 	return say(e, map[string]any{"certificate": base + ".pem", "key": base + ".key", "who": who.String(), "serial": template.SerialNumber.Text(16), "ends": template.NotAfter.UTC()},
-		plain.Linef("%s: certificate of %v, until %s", base+".pem", who, stamp(template.NotAfter)),
-		plain.Linef("%s: its private key", base+".key"))
+		sanitize.Linef("%s: certificate of %v, until %s", base+".pem", who, stamp(template.NotAfter)),
+		sanitize.Linef("%s: its private key", base+".key"))
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"tagbus/identity"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 )
 
@@ -53,7 +53,7 @@ func readItems(path string) (all []item, err error) {
 		return nil, err
 	}
 	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("%s: more than %d bytes: this is another file", plain.Text(path), maxFileBytes)
+		return nil, fmt.Errorf("%s: more than %d bytes: this is another file", sanitize.Text(path), maxFileBytes)
 	}
 	rest := data
 	for block := (*pem.Block)(nil); ; {
@@ -72,17 +72,17 @@ func readItems(path string) (all []item, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s %d cannot be read: %w", plain.Text(path), plain.Text(block.Type), len(all)+1, err)
+			return nil, fmt.Errorf("%s: %s %d cannot be read: %w", sanitize.Text(path), sanitize.Text(block.Type), len(all)+1, err)
 		}
 		all = append(all, i)
 	}
 	if bytes.Contains(rest, []byte("-----BEGIN")) {
-		return nil, fmt.Errorf("%s: the last block is not whole: copy the file again", plain.Text(path))
+		return nil, fmt.Errorf("%s: the last block is not whole: copy the file again", sanitize.Text(path))
 	}
 	if len(all) == 0 {
 		list, err := x509.ParseRevocationList(data)
 		if err != nil {
-			return nil, fmt.Errorf("%s: no certificate, private key or list of revoked certificates is in it", plain.Text(path))
+			return nil, fmt.Errorf("%s: no certificate, private key or list of revoked certificates is in it", sanitize.Text(path))
 		}
 		all = append(all, item{path: path, mode: stat.Mode(), list: list})
 	}

@@ -21,7 +21,7 @@ import (
 	"tagbus/cmd/internal/units"
 	"tagbus/identity"
 	"tagbus/internal/flock"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 )
 
@@ -84,7 +84,7 @@ func (c *Revoke) Run(_ context.Context, e *tool.Env) (err error) {
 	}
 	n := len(list.RevokedCertificateEntries)
 	return say(e, map[string]any{"list": path, "revoked": n, "number": list.Number.String(), "renew": list.NextUpdate.UTC()},
-		plain.Linef("%s: list %v, with %s: give it to all processes, and renew it before %s", path, list.Number, units.FormatNumber(n, "revoked certificate"), stamp(list.NextUpdate)))
+		sanitize.Linef("%s: list %v, with %s: give it to all processes, and renew it before %s", path, list.Number, units.FormatNumber(n, "revoked certificate"), stamp(list.NextUpdate)))
 }
 
 // revoke adds a number to a list, once.
@@ -118,7 +118,7 @@ func (a *authority) readList(path string) (*x509.RevocationList, error) {
 	}
 	old := items[0].list
 	if old == nil || old.CheckSignatureFrom(a.certificate) != nil {
-		return nil, fmt.Errorf("%s is no list that this CA has signed: move it out of the way, or name another folder with --dir", plain.Text(path))
+		return nil, fmt.Errorf("%s is no list that this CA has signed: move it out of the way, or name another folder with --dir", sanitize.Text(path))
 	}
 	for _, r := range old.RevokedCertificateEntries { // with what can be written again
 		made.RevokedCertificateEntries = append(made.RevokedCertificateEntries, x509.RevocationListEntry{
@@ -142,7 +142,7 @@ func (a *authority) serialsOf(which string) ([]*big.Int, error) {
 		if n, ok := new(big.Int).SetString(digits, 16); ok && n.Sign() > 0 && len(digits) <= 40 && !strings.ContainsAny(digits, "+_") {
 			return []*big.Int{n}, nil
 		}
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is neither a file, a name nor a serial number", plain.Text(plain.Cut(which, 80)))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s is neither a file, a name nor a serial number", sanitize.Text(sanitize.Cut(which, 80)))}
 	}
 	if err != nil {
 		return nil, err
@@ -150,11 +150,11 @@ func (a *authority) serialsOf(which string) ([]*big.Int, error) {
 	c := items[0].certificate
 	switch {
 	case c == nil:
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s has no certificate at its beginning: name the file of one", plain.Text(which))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s has no certificate at its beginning: name the file of one", sanitize.Text(which))}
 	case c.Equal(a.certificate):
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is the CA itself, which no list revokes: take it out of the files of CAs", plain.Text(which))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s is the CA itself, which no list revokes: take it out of the files of CAs", sanitize.Text(which))}
 	case c.CheckSignatureFrom(a.certificate) != nil:
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is of another CA, which alone can revoke it: name its folder with --dir", plain.Text(which))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s is of another CA, which alone can revoke it: name its folder with --dir", sanitize.Text(which))}
 	}
 	return []*big.Int{c.SerialNumber}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Show is the command line of show.
@@ -52,7 +52,7 @@ func (c *Show) Run(_ context.Context, e *tool.Env) error {
 		items, err := readItems(path)
 		if err != nil {
 			failed = true
-			fmt.Fprintln(e.Err, plain.Error(err))
+			fmt.Fprintln(e.Err, sanitize.Error(err))
 			continue
 		}
 		for m, i := range items {
@@ -85,7 +85,7 @@ func (i *item) show() shown {
 		c := i.certificate
 		names, err := i.names()
 		if s.Names = names; err != nil {
-			s.Wrong = "no peer takes it: " + plain.Error(err)
+			s.Wrong = "no peer takes it: " + sanitize.Error(err)
 		}
 		s.Kind, s.Subject, s.Issuer, s.Serial = "certificate", c.Subject.String(), c.Issuer.String(), c.SerialNumber.Text(16)
 		s.For, s.SHA256 = i.usages(), fmt.Sprintf("%x", sha256.Sum256(c.Raw))
@@ -118,10 +118,10 @@ func (s *shown) write(to io.Writer) error {
 	var b strings.Builder
 	line := func(what, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "  %-9s%s\n", what, plain.Line(plain.Cut(text, 4096)))
+			fmt.Fprintf(&b, "  %-9s%s\n", what, sanitize.Line(sanitize.Cut(text, 4096)))
 		}
 	}
-	b.WriteString(plain.Text(s.File) + ": " + map[string]string{
+	b.WriteString(sanitize.Text(s.File) + ": " + map[string]string{
 		"certificate": "certificate", "key": "private key, " + s.Key, "list": "list of revoked certificates",
 	}[s.Kind] + "\n")
 	line("names", strings.Join(s.Names, ", "))

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"tagbus/cmd/internal/cli"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 )
 
@@ -51,7 +51,7 @@ func writeFiles(replace bool, files ...newFile) error {
 }
 
 func existsError(path string) error {
-	return &cli.UsageError{Err: fmt.Errorf("%s exists: give another name, or --force to replace it", plain.Text(path))}
+	return &cli.UsageError{Err: fmt.Errorf("%s exists: give another name, or --force to replace it", sanitize.Text(path))}
 }
 
 // write writes the file beside its place first.

@@ -11,7 +11,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Level is how bad a finding is. All tools have the same levels.
@@ -59,8 +59,8 @@ type findings struct {
 // add adds a finding about a thing that is no instance.
 func (f *findings) add(l Level, id, about, do, format string, args ...any) {
 	f.all = append(f.all, Finding{
-		Level: l, Group: f.group, ID: id, About: plain.Line(about),
-		Text: plain.Linef(format, args...), Do: plain.Line(do),
+		Level: l, Group: f.group, ID: id, About: sanitize.Line(about),
+		Text: sanitize.Linef(format, args...), Do: sanitize.Line(do),
 	})
 }
 
@@ -112,9 +112,9 @@ func who(e *directory.Entry) string {
 		name = e.Instance
 	}
 	if e.Host == "" {
-		return plain.Text(name)
+		return sanitize.Text(name)
 	}
-	return plain.Text(name) + " on " + plain.Text(e.Host)
+	return sanitize.Text(name) + " on " + sanitize.Text(e.Host)
 }
 
 // roleOf returns what the program of an entry is.

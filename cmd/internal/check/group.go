@@ -10,7 +10,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // A large bus has one culprit more often than many, and hundreds of witnesses. So what has one
@@ -106,7 +106,7 @@ func ofHosts(all []Finding) (found []Finding) {
 	for _, k := range order {
 		first := same[k][0]
 		if n := len(distinctAbout(same[k])); n > 1 {
-			first.About = fmt.Sprintf("%d instances on %s (%s)", n, plain.Text(k.host), list(distinctAbout(same[k])))
+			first.About = fmt.Sprintf("%d instances on %s (%s)", n, sanitize.Text(k.host), list(distinctAbout(same[k])))
 			first.Text = "as the first: " + first.Text
 		}
 		found = append(found, first)

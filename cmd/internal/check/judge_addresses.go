@@ -17,7 +17,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/observer"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/node"
 )
@@ -128,7 +128,7 @@ func reasonOf(g *greetSeen) reason {
 	default:
 		return reason{
 			"address-other-instance",
-			"is now that of another instance, " + plain.Text(cmp.Or(g.Name, g.Instance)), "remove the entry if its program has ended; or correct --advertise",
+			"is now that of another instance, " + sanitize.Text(cmp.Or(g.Name, g.Instance)), "remove the entry if its program has ended; or correct --advertise",
 		}
 	}
 }

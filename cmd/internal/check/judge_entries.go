@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // maxNamed is how many instances a text names.
@@ -101,7 +101,7 @@ func listed(all []*entrySeen) string {
 func some(all []*entrySeen, name func(*entrySeen) string) string {
 	var names []string
 	for _, e := range all[:min(len(all), maxNamed)] {
-		names = append(names, plain.Text(name(e)))
+		names = append(names, sanitize.Text(name(e)))
 	}
 	if rest := len(all) - len(names); rest > 0 {
 		names = append(names, fmt.Sprintf("%d more", rest))

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -59,7 +59,7 @@ func (f *findings) owners(all []*entrySeen, tell func(a, b *entrySeen, common st
 		a, b := all[p.a], all[p.b]
 		common := "some tags"
 		if set, err := sets[p.a].Intersection(sets[p.b]); err == nil {
-			common = plain.Cut(set.String(), shownTags)
+			common = sanitize.Cut(set.String(), shownTags)
 		}
 		tell(a, b, common)
 	}

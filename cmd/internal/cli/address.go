@@ -14,7 +14,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/state"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Address is an address to listen on.
@@ -110,7 +110,7 @@ func Place(listen netip.AddrPort, announced []netip.AddrPort, advertised bool) s
 	var b strings.Builder
 	b.WriteString(listen.String())
 	if !slices.Equal(announced, []netip.AddrPort{listen}) {
-		b.WriteString(", announced as " + plain.Some(announced))
+		b.WriteString(", announced as " + sanitize.Some(announced))
 	}
 	switch {
 	case !OnlyLoopback(announced):

@@ -18,7 +18,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Exit codes of the commands.
@@ -294,4 +294,4 @@ func Text(err error) string {
 }
 
 // Words is Text for the text of an error, as another program has sent it.
-func Words(text string) string { return plain.Line(flagNames.Replace(text)) }
+func Words(text string) string { return sanitize.Line(flagNames.Replace(text)) }

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Console writes what a command says to people and to their tools: records, each as a
@@ -115,7 +115,7 @@ func (c *Console) Summary(sum fmt.Stringer) {
 }
 
 func (c *Console) record(level slog.Level, kind string, fields []slog.Attr, format string, args ...any) queued {
-	r := slog.NewRecord(time.Now(), level, plain.Linef(format, args...), 0)
+	r := slog.NewRecord(time.Now(), level, sanitize.Linef(format, args...), 0)
 	if kind != "" {
 		r.AddAttrs(said(append([]slog.Attr{slog.String("kind", kind)}, fields...)))
 	}
@@ -235,7 +235,7 @@ func (c *Console) run(live bool) {
 			return
 		case <-tick:
 			if line := c.live.Load(); line != nil {
-				fmt.Fprint(c.out, clearLine, fit(plain.Line((*line)()), c.out))
+				fmt.Fprint(c.out, clearLine, fit(sanitize.Line((*line)()), c.out))
 				shown = true
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 const (
@@ -171,13 +171,13 @@ func eventFields(e bus.Event) []slog.Attr {
 		fields = append(fields, slog.Attr{Key: "other", Value: slog.GroupValue(PeerFields(e.Other)...)})
 	}
 	if !e.Tags.IsEmpty() {
-		fields = append(fields, slog.String("tags", plain.Cut(e.Tags.String(), maxTagsBytes)))
+		fields = append(fields, slog.String("tags", sanitize.Cut(e.Tags.String(), maxTagsBytes)))
 	}
 	if e.Kind == bus.Gap {
 		fields = append(fields, slog.String("tag", e.Tag.String()), slog.Uint64("count", e.Count))
 	}
 	if len(e.Addresses) > 0 {
-		fields = append(fields, slog.String("addresses", plain.Some(e.Addresses)))
+		fields = append(fields, slog.String("addresses", sanitize.Some(e.Addresses)))
 	}
 	if e.Err != nil {
 		fields = append(fields, slog.String("cause", cause(e)))

@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // kinds are the kinds of directories of programs beside this one, by scheme: publisher-etcd
@@ -48,18 +48,18 @@ func (s starter) handOver(p Program, lacks *directory.UnknownSchemeError) error 
 		return &lacksKindError{lacks, other, "the folder of this program is not known: " + err.Error()}
 	}
 	path := filepath.Join(filepath.Dir(self), other)
-	beside := "which is not beside " + plain.Text(self)
+	beside := "which is not beside " + sanitize.Text(self)
 	if strings.HasSuffix(filepath.Base(self), "-"+kind) {
-		return &lacksKindError{lacks, other, plain.Text(self) + " is another program of that name"}
+		return &lacksKindError{lacks, other, sanitize.Text(self) + " is another program of that name"}
 	}
 	switch file, err := filepath.EvalSymlinks(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return &lacksKindError{lacks, other, beside}
 	case err == nil && filepath.Base(file) != other:
-		return &lacksKindError{lacks, other, plain.Text(path) + " is a link to a file of another name"}
+		return &lacksKindError{lacks, other, sanitize.Text(path) + " is a link to a file of another name"}
 	}
 	err = s.exec(path, append([]string{path}, s.args[1:]...), os.Environ())
-	return &lacksKindError{lacks, other, plain.Linef("%s cannot be started: %v", plain.Text(path), err)}
+	return &lacksKindError{lacks, other, sanitize.Linef("%s cannot be started: %v", sanitize.Text(path), err)}
 }
 
 // lacksKindError says which program has the kind of directory that this one lacks, and why

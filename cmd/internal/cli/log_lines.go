@@ -9,7 +9,7 @@ import (
 	"io"
 	"log/slog"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // lines is a slog.Handler that writes each record as a line for people, safe to show.
@@ -70,7 +70,7 @@ func (l *lines) Handle(ctx context.Context, r slog.Record) error {
 		text += " " + string(fields)
 	}
 	before, after := l.style(&r)
-	_, err := l.to.Write([]byte(before + plain.Line(text) + after + "\n"))
+	_, err := l.to.Write([]byte(before + sanitize.Line(text) + after + "\n"))
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Logger returns a logger whose records become lines. It never blocks: event loops log.
@@ -24,7 +24,7 @@ func (t tap) Enabled(_ context.Context, level slog.Level) bool { return t.consol
 
 // Handle implements slog.Handler. A value becomes text now: what it refers to may change.
 func (t tap) Handle(_ context.Context, r slog.Record) error {
-	fixed := slog.NewRecord(r.Time, r.Level, plain.Line(r.Message), 0)
+	fixed := slog.NewRecord(r.Time, r.Level, sanitize.Line(r.Message), 0)
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Value = a.Value.Resolve(); a.Value.Kind() == slog.KindAny {
 			a.Value = slog.StringValue(fmt.Sprint(a.Value.Any()))

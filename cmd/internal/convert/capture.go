@@ -15,7 +15,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/record"
 	"tagbus/internal/build"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -39,7 +39,7 @@ func areCaptures(files []string) (bool, error) {
 			continue
 		}
 		if captures++; record.Sniff(head) != "" {
-			return false, fmt.Errorf("%s: %w: %s", plain.Text(name), record.ErrDamaged, record.Sniff(head))
+			return false, fmt.Errorf("%s: %w: %s", sanitize.Text(name), record.ErrDamaged, record.Sniff(head))
 		}
 	}
 	if captures > 0 && captures < len(files) {
@@ -152,12 +152,12 @@ func (i *importer) file(ctx context.Context, name string) (err error) {
 // are not there.
 func (i *importer) endOfFile(name string, err error) {
 	if err := i.joiner.interrupted(nil, nil); err != nil {
-		i.damage(fmt.Errorf("%s: its end: %w", plain.Text(name), err))
+		i.damage(fmt.Errorf("%s: its end: %w", sanitize.Text(name), err))
 	}
 	if errors.Is(err, io.EOF) {
 		return
 	}
-	i.failed = fmt.Errorf("%s: %w", plain.Text(name), err)
+	i.failed = fmt.Errorf("%s: %w", sanitize.Text(name), err)
 	i.damaged++
 	fmt.Fprintf(i.env.Err, "%s: the capture is read no further\n", cli.Text(i.failed))
 }

@@ -7,7 +7,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/record"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -17,7 +17,7 @@ import (
 func (i *importer) packet(r *record.Reader, name string, n uint64, packet []byte) error {
 	info, err := r.Info()
 	if err == nil && i.Tag == nil && info.LinkType != user0 {
-		return fmt.Errorf("%s: packet %d has link type %d: %w", plain.Text(name), n, info.LinkType, ErrLinkType)
+		return fmt.Errorf("%s: packet %d has link type %d: %w", sanitize.Text(name), n, info.LinkType, ErrLinkType)
 	}
 	var rec recording.Record
 	switch {
@@ -44,7 +44,7 @@ func (i *importer) packet(r *record.Reader, name string, n uint64, packet []byte
 }
 
 func (i *importer) damagedPacket(name string, n uint64, err error) {
-	i.damage(fmt.Errorf("%s: packet %d: %w", plain.Text(name), n, err))
+	i.damage(fmt.Errorf("%s: packet %d: %w", sanitize.Text(name), n, err))
 }
 
 // tagged returns a packet of any capture as a message of --tag.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -73,7 +73,7 @@ func (s *csvSink) begin(at time.Time, kind string, tag []byte, p *bus.Peer) {
 	if isNew {
 		cell := append(appendCell(nil, []byte(shown(p))), ',')
 		if p != nil {
-			cell = appendCell(cell, []byte(plain.Line(p.Instance)))
+			cell = appendCell(cell, []byte(sanitize.Line(p.Instance)))
 		}
 		s.cells = append(s.cells, cell)
 	}
@@ -150,7 +150,7 @@ func textOf(e *recording.Event) string {
 	if e.Kind == recording.Joined {
 		return e.Tags.String()
 	}
-	return plain.Line(e.Text)
+	return sanitize.Line(e.Text)
 }
 
 // appendCell appends a field, in quotes where it needs them.

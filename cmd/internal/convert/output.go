@@ -11,7 +11,7 @@ import (
 	"os"
 
 	"tagbus/cmd/internal/cli"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 )
 
@@ -58,7 +58,7 @@ func (c *Command) create(stdout io.Writer) (*output, error) {
 	regular := err != nil || there.Mode().IsRegular()
 	for _, in := range c.Files {
 		if i, err := os.Stat(in); err == nil && there != nil && os.SameFile(i, there) {
-			return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s: %w", plain.Text(c.Out), ErrIsInput)}
+			return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s: %w", sanitize.Text(c.Out), ErrIsInput)}
 		}
 	}
 	flags := os.O_WRONLY

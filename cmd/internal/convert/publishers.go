@@ -7,7 +7,7 @@ import (
 	"net/netip"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // publisher is a bus.Peer in JSON, with the names that other commands give it.
@@ -28,9 +28,9 @@ func publisherOf(p *bus.Peer) *publisher {
 	if p == nil {
 		return nil
 	}
-	out := &publisher{plain.Cut(p.Instance, mostText), plain.Cut(p.Name, mostText), plain.Cut(p.Host, mostText), p.PID, ""}
+	out := &publisher{sanitize.Cut(p.Instance, mostText), sanitize.Cut(p.Name, mostText), sanitize.Cut(p.Host, mostText), p.PID, ""}
 	if p.Addr.IsValid() {
-		out.Address = plain.Cut(p.Addr.String(), mostText)
+		out.Address = sanitize.Cut(p.Addr.String(), mostText)
 	}
 	return out
 }
@@ -68,7 +68,7 @@ func shown(p *bus.Peer) string {
 	if p == nil {
 		return ""
 	}
-	return plain.Cut(plain.Line(p.String()), mostText)
+	return sanitize.Cut(sanitize.Line(p.String()), mostText)
 }
 
 // numbers gives each publisher a number, from 0 in the order of their first records. Equal

@@ -14,7 +14,7 @@ import (
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/payload"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -206,7 +206,7 @@ func aboutOf(h recording.Header) map[string]string {
 	}
 	about["tags"] = h.Tags.String()
 	for key, value := range about {
-		about[key] = plain.Line(value)
+		about[key] = sanitize.Line(value)
 		if value == "" {
 			delete(about, key)
 		}
@@ -223,7 +223,7 @@ func comment(about []map[string]string) (text string) {
 		text += fmt.Sprintf("recording %s, by %s at %s, of tags %s", a["id"], a["name"], a["host"], a["tags"])
 	}
 	const most = 32 << 10 // options of pcapng have 16 bits for their length
-	return plain.Cut(text, most)
+	return sanitize.Cut(text, most)
 }
 
 // maxDamage is how much damage is named one by one.
@@ -237,7 +237,7 @@ func (j *job) damage(err error) {
 }
 
 func (j *job) note(format string, args ...any) {
-	j.notes = append(j.notes, plain.Linef(format, args...))
+	j.notes = append(j.notes, sanitize.Linef(format, args...))
 }
 
 // summary is what --json says at the end.
@@ -300,7 +300,7 @@ func (j *job) say() error {
 			return err
 		}
 	}
-	to := plain.Text(j.Out)
+	to := sanitize.Text(j.Out)
 	if j.Out == "-" {
 		to = "standard output"
 	}

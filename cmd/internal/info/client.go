@@ -13,7 +13,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/table"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // clientObject is a client that is connected to nothing and says nothing of itself, as JSON has
@@ -49,7 +49,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 	}
 	if l.env.JSON {
 		return table.New(out, true).Row(clientObject{
-			candidate{roleOf(e), e.Instance, e.Name, e.Host, e.PID}, e.Backend, plain.Cut(e.Tags.String(), state.MaxTagsText), e.Since, 0,
+			candidate{roleOf(e), e.Instance, e.Name, e.Host, e.PID}, e.Backend, sanitize.Cut(e.Tags.String(), state.MaxTagsText), e.Since, 0,
 		})
 	}
 	p := page{out}
@@ -70,7 +70,7 @@ func (p page) clientEntry(e *directory.Entry, now time.Time) {
 	if e.Monitor.IsValid() {
 		p.say("monitor", "http://%v", e.Monitor)
 	}
-	p.say("tags", "%s", plain.Cut(e.Tags.String(), state.MaxTagsText))
+	p.say("tags", "%s", sanitize.Cut(e.Tags.String(), state.MaxTagsText))
 }
 
 // plural returns a number with what it counts.

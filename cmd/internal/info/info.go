@@ -21,7 +21,7 @@ import (
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -130,7 +130,7 @@ func (l *looker) choose(out io.Writer, all []candidate) error {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance, b.Instance))
 	})
-	fmt.Fprintf(l.env.Err, "%d are called %s: name one of them by its instance\n", len(all), plain.Text(l.of))
+	fmt.Fprintf(l.env.Err, "%d are called %s: name one of them by its instance\n", len(all), sanitize.Text(l.of))
 	t := table.New(out, l.env.JSON, table.Text("INSTANCE"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID"))
 	for _, c := range all {
 		if err := t.Row(c, c.Instance, string(c.Role), c.Host, number(c.PID)); err != nil {
@@ -147,7 +147,7 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 		return context.Cause(ctx)
 	}
 	if len(o.Rows) == 0 {
-		return fmt.Errorf("%s has just left the bus", plain.Text(l.of))
+		return fmt.Errorf("%s has just left the bus", sanitize.Text(l.of))
 	}
 	r := &o.Rows[0]
 	switch {
@@ -159,7 +159,7 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 		return errors.Join(err, &tool.StatusError{Code: cli.ExitFailed})
 	case r.State == nil:
 		writeEntry(out, &r.Entry, o.Time)
-		return fmt.Errorf("%s could not be asked: %w", plain.Text(l.of), r.Err)
+		return fmt.Errorf("%s could not be asked: %w", sanitize.Text(l.of), r.Err)
 	case l.env.JSON:
 		return table.New(out, true).Row(r.State)
 	default:
@@ -214,9 +214,9 @@ func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
 	const most = 3
 	near := cli.Nearest(l.of, names)
 	for i := range near {
-		near[i] = plain.Text(near[i])
+		near[i] = sanitize.Text(near[i])
 	}
-	text := "nothing in " + l.env.Bus + " is called " + plain.Text(l.of)
+	text := "nothing in " + l.env.Bus + " is called " + sanitize.Text(l.of)
 	switch {
 	case len(near) > 0:
 		text += ": did you mean " + strings.Join(near[:min(most, len(near))], " or ") + "?"

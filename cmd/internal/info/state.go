@@ -18,7 +18,7 @@ import (
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // page writes lines with a word in front.
@@ -26,7 +26,7 @@ type page struct{ out io.Writer }
 
 // say writes a line. Texts of others in it are made safe.
 func (p page) say(what, format string, args ...any) {
-	line := fmt.Sprintf("  %-12s %s", what, plain.Linef(format, args...))
+	line := fmt.Sprintf("  %-12s %s", what, sanitize.Linef(format, args...))
 	if width := table.Width(p.out); width > 0 {
 		line = table.Cut(line, width)
 	}
@@ -35,7 +35,7 @@ func (p page) say(what, format string, args ...any) {
 
 // head writes the first line.
 func (p page) head(called string, role state.Role, host string, pid int) {
-	fmt.Fprintf(p.out, "%s: %s on %s, pid %s\n", plain.Text(called), plain.Text(string(role)), plain.Text(cmp.Or(host, "an unknown host")), cmp.Or(number(pid), "unknown"))
+	fmt.Fprintf(p.out, "%s: %s on %s, pid %s\n", sanitize.Text(called), sanitize.Text(string(role)), sanitize.Text(cmp.Or(host, "an unknown host")), cmp.Or(number(pid), "unknown"))
 }
 
 // writeEntry writes what the directory knows.
@@ -55,7 +55,7 @@ func (p page) entry(e *directory.Entry, now time.Time) {
 	if e.Monitor.IsValid() {
 		p.say("monitor", "http://%v", e.Monitor)
 	}
-	p.say("tags", "%s", plain.Cut(cmp.Or(e.Tags.String(), "none"), state.MaxTagsText))
+	p.say("tags", "%s", sanitize.Cut(cmp.Or(e.Tags.String(), "none"), state.MaxTagsText))
 	p.say("sizes", "pages of %v, messages up to %v", units.Bytes(e.PageBytes), units.Bytes(e.MaxMessageBytes))
 }
 

@@ -18,7 +18,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -103,7 +103,7 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 		}
 		called := name(r.Entry.Name, r.Entry.Instance)
 		if r.State == nil {
-			failed = errors.Join(failed, fmt.Errorf("%s could not be asked: %w", plain.Text(called), r.Err))
+			failed = errors.Join(failed, fmt.Errorf("%s could not be asked: %w", sanitize.Text(called), r.Err))
 			_ = t.Row(nil, called)
 			continue
 		}
@@ -145,7 +145,7 @@ func (p page) subscribers(s *state.State, tag tags.Tag, now time.Time) {
 		return
 	}
 	fmt.Fprintln(p.out)
-	called := plain.Text(name(s.Name, s.Instance))
+	called := sanitize.Text(name(s.Name, s.Instance))
 	if s.Sending == nil {
 		fmt.Fprintf(p.out, "Senders to %s, of whatever tag:\n", called)
 	} else {

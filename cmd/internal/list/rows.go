@@ -21,7 +21,7 @@ import (
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // row is a publisher or a receiver, as JSON has it.
@@ -103,7 +103,7 @@ func rowOf(r *overview.Row) row {
 	e := &r.Entry
 	all := row{
 		Role: roleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
-		Addresses: e.Addresses, Monitor: e.Monitor, Mirror: e.Mirror, Tags: plain.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
+		Addresses: e.Addresses, Monitor: e.Monitor, Mirror: e.Mirror, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}
 	if all.Addresses == nil { // of a client: none, which is a list too
@@ -212,7 +212,7 @@ const maxReasons = 20
 //   - shown: how many of the rows were.
 //   - all: how many entries were looked at.
 func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, all int) {
-	say := func(format string, args ...any) { fmt.Fprintln(out, plain.Linef(format, args...)) }
+	say := func(format string, args ...any) { fmt.Fprintln(out, sanitize.Linef(format, args...)) }
 	switch {
 	case all == 0:
 		say("%s is empty: start a publisher, or a receiver, with the same --bus", l.env.Bus)
@@ -233,7 +233,7 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 			more++
 		default:
 			named++
-			say("%s on %s could not be asked: %s", plain.Text(r.called()), plain.Text(cmp.Or(r.Host, "an unknown host")), r.Error)
+			say("%s on %s could not be asked: %s", sanitize.Text(r.called()), sanitize.Text(cmp.Or(r.Host, "an unknown host")), r.Error)
 		}
 	}
 	if more > 0 {

@@ -20,7 +20,7 @@ import (
 
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -95,7 +95,7 @@ type found struct {
 }
 
 func (f *found) note(format string, args ...any) {
-	f.notes = append(f.notes, plain.Linef(format, args...))
+	f.notes = append(f.notes, sanitize.Linef(format, args...))
 }
 
 // perTag reports whether rows are of tags.

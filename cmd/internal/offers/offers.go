@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
-	"tagbus/internal/remind"
+	"tagbus/internal/backoff"
 	"tagbus/tags"
 )
 
@@ -29,7 +29,7 @@ type Subscriber interface {
 func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	var again remind.Reminder // since others are there
+	var again backoff.Reminder // since others are there
 	saidEmpty := false
 	for {
 		select {
@@ -38,7 +38,7 @@ func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 			return
 		}
 		if s.Stats().Publishers > 0 {
-			again = remind.Reminder{}
+			again = backoff.Reminder{}
 			continue
 		}
 		if !again.Due(time.Now()) {
@@ -49,9 +49,9 @@ func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 		cancel()
 		switch {
 		case err != nil: // it costs next to nothing to look again
-			again = remind.Reminder{}
+			again = backoff.Reminder{}
 		case found.Publishers == 0:
-			again = remind.Reminder{}
+			again = backoff.Reminder{}
 			if !saidEmpty {
 				saidEmpty = true
 				c.Tell(slog.LevelInfo, "waiting", nil, "the bus has no publisher: start one with the same --bus, or check --bus; this command waits for it")

@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // maxNamed is how many instances a text names.
@@ -18,12 +18,12 @@ const maxNamed = 4
 
 // Called returns what operators call an instance: its name, or else its id, and its host.
 func (e *End) Called() string {
-	name := plain.Text(cmp.Or(e.Name, e.Instance))
+	name := sanitize.Text(cmp.Or(e.Name, e.Instance))
 	if name == "" {
 		return "the directory"
 	}
 	if e.Host != "" {
-		name += " on " + plain.Text(e.Host)
+		name += " on " + sanitize.Text(e.Host)
 	}
 	return name
 }
@@ -59,7 +59,7 @@ func (g *Group) Text() string {
 	if word.text != nil {
 		text = word.text(&g.Problem)
 	}
-	return plain.Line(text) + g.says()
+	return sanitize.Line(text) + g.says()
 }
 
 // Do returns what to do about it; "" if there is nothing.

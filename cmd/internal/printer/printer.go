@@ -17,7 +17,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/record"
 	"tagbus/internal/payload"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -177,7 +177,7 @@ func (p *Printer) appendData(b []byte, l Line) []byte {
 	case p.Kind == Hex:
 		return hex.AppendEncode(b, l.Packet.Data)
 	default:
-		return append(b, plain.Text(string(l.Packet.Data))...)
+		return append(b, sanitize.Text(string(l.Packet.Data))...)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // What the command waits for before it publishes: its input, and subscribers.
@@ -78,5 +78,5 @@ func (r *run) deserted(what string, came int) error {
 	if refused := r.refused.Load(); refused > 0 {
 		text += fmt.Sprintf(", and %s refused, for the reasons above", units.FormatNumber(refused, "time"))
 	}
-	return fmt.Errorf("%s: start one, such as tagbus sub --bus %s %v, or publish all the same with --wait 0", text, plain.Text(r.flags.Bus), r.flags.Tags)
+	return fmt.Errorf("%s: start one, such as tagbus sub --bus %s %v, or publish all the same with --wait 0", text, sanitize.Text(r.flags.Bus), r.flags.Tags)
 }

@@ -11,7 +11,7 @@ import (
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // printer writes rates.
@@ -120,4 +120,4 @@ func chosen[T any](rows []T, head int, bytes bool, of func(*T) figures) []T {
 	return rows
 }
 
-func line(format string, args ...any) string { return plain.Linef(format, args...) }
+func line(format string, args ...any) string { return sanitize.Linef(format, args...) }

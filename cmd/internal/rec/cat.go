@@ -13,7 +13,7 @@ import (
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 	"tagbus/cmd/internal/tool"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -121,7 +121,7 @@ type eventObject struct {
 func (p *catPrinter) event(e *recording.Event) error {
 	at := e.Time.UTC().Format(timeFormat)
 	if !p.asJSON {
-		_, err := fmt.Fprintf(p.out, "-- %s %s\n", at, plain.Line(e.String()))
+		_, err := fmt.Fprintf(p.out, "-- %s %s\n", at, sanitize.Line(e.String()))
 		return err
 	}
 	o := eventObject{Event: e.Kind.String(), Time: at, Tags: e.Tags.String(), Failed: e.Failed, Text: e.Text}

@@ -12,7 +12,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -74,7 +74,7 @@ func (c *Cut) say(e *tool.Env, k *cutter) error {
 	if e.JSON {
 		return writeJSON(e.Out, map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why.lines()...)})
 	}
-	text := plain.Linef("%s: %s and %s", c.Out, units.FormatNumber(k.out.messages, "message"), units.FormatNumber(k.out.events, "event"))
+	text := sanitize.Linef("%s: %s and %s", c.Out, units.FormatNumber(k.out.messages, "message"), units.FormatNumber(k.out.events, "event"))
 	_, err := fmt.Fprintln(e.Out, text+k.why.below())
 	return err
 }
@@ -118,7 +118,7 @@ func (k *cutter) run(ctx context.Context) error {
 	if k.stopped && len(k.why.first) == 0 {
 		return nil
 	}
-	return k.out.append(stopped(k.end(), k.why.lines(), "cut from "+plain.Text(k.rs[0].Info().File)))
+	return k.out.append(stopped(k.end(), k.why.lines(), "cut from "+sanitize.Text(k.rs[0].Info().File)))
 }
 
 // end returns the time of the last event.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -33,7 +33,7 @@ func (k *cutter) writePresence(ctx context.Context) error {
 			return nil
 		}
 		p := there[e.Peer.Instance]
-		e.Text = plain.Cut(e.Text, mostTextBytes) // it may be kept
+		e.Text = sanitize.Cut(e.Text, mostTextBytes) // it may be kept
 		switch e.Kind {
 		case recording.Joined:
 			if p == nil {

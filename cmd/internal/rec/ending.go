@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -21,7 +21,7 @@ type problem struct {
 // another, as far as it is known without reading them. Zero times are no limits.
 func problems(parts recording.Readers, from, to time.Time) (found []problem) {
 	add := func(atEnd bool, format string, args ...any) {
-		found = append(found, problem{plain.Linef(format, args...), atEnd})
+		found = append(found, problem{sanitize.Linef(format, args...), atEnd})
 	}
 	for n, r := range parts {
 		i := r.Info()

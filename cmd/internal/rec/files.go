@@ -12,7 +12,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/flock"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
@@ -97,7 +97,7 @@ func (d *damage) add(err error) error {
 }
 
 // say says something on standard error.
-func (d *damage) say(text string) { fmt.Fprintln(d.to, plain.Line(text)) }
+func (d *damage) say(text string) { fmt.Fprintln(d.to, sanitize.Line(text)) }
 
 // end returns what the command returns if all else went well.
 func (d *damage) end() error {

@@ -13,7 +13,7 @@ import (
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/flock"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
@@ -41,7 +41,7 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if !flock.Exclusive(f) {
-		return &cli.UsageError{Err: fmt.Errorf("%s is being written now: end its recorder first, which writes the index", plain.Text(c.File))}
+		return &cli.UsageError{Err: fmt.Errorf("%s is being written now: end its recorder first, which writes the index", sanitize.Text(c.File))}
 	}
 	stat, err := f.Stat()
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 		if info := r.Info(); !info.Indexed {
 			why = info.Unfinished() + ": remove it"
 		}
-		return &cli.UsageError{Err: fmt.Errorf("%s %s", plain.Text(c.File), why)}
+		return &cli.UsageError{Err: fmt.Errorf("%s %s", sanitize.Text(c.File), why)}
 	}
 	if c.Out == "" {
 		err = complete(f, size, tail)
@@ -115,7 +115,7 @@ func (c *Index) say(e *tool.Env, before recording.Info) error {
 			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": whyCut(&before),
 		})
 	}
-	_, err := fmt.Fprintln(e.Out, plain.Linef("%s: has an index of %s, with %s and %s; %s", file, units.FormatNumber(before.Blocks, "block"),
+	_, err := fmt.Fprintln(e.Out, sanitize.Linef("%s: has an index of %s, with %s and %s; %s", file, units.FormatNumber(before.Blocks, "block"),
 		units.FormatNumber(before.Messages, "message"), units.FormatNumber(before.Events, "event"), whyCut(&before)))
 	return err
 }

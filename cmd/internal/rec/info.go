@@ -14,7 +14,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -139,7 +139,7 @@ func (rows *infoRows) gap(e *recording.Event) {
 // step adds a step of the clock that is in a file.
 func (rows *infoRows) step(file int, e *recording.Event) {
 	if rows.stepsOf[file]++; len(rows.steps) < mostSteps {
-		e.Text = plain.Cut(e.Text, mostTextBytes)
+		e.Text = sanitize.Cut(e.Text, mostTextBytes)
 		rows.steps = append(rows.steps, units.FormatTime(e.Time)+" "+e.String())
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -24,7 +24,7 @@ func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []
 	}
 	if !e.JSON {
 		for _, step := range rows.steps {
-			fmt.Fprintln(e.Out, plain.Line(step))
+			fmt.Fprintln(e.Out, sanitize.Line(step))
 		}
 		if more := sum(rows.stepsOf) - uint64(len(rows.steps)); more > 0 {
 			fmt.Fprintf(e.Out, "the clock of the recorder was set %d times more\n", more)
@@ -123,7 +123,7 @@ func writeFile(e *tool.Env, i recording.Info, steps uint64) error {
 	if e.JSON {
 		return writeFileJSON(e.Out, i, steps)
 	}
-	line := func(format string, args ...any) { fmt.Fprintln(e.Out, plain.Linef(format, args...)) }
+	line := func(format string, args ...any) { fmt.Fprintln(e.Out, sanitize.Linef(format, args...)) }
 	by := ""
 	if i.Name != "" {
 		by += " by " + i.Name

@@ -12,7 +12,7 @@ import (
 
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -70,7 +70,7 @@ func onceEach(e *tool.Env, parts recording.Readers) (once recording.Readers) {
 			once[last] = r
 			left, kept = kept, left
 		}
-		fmt.Fprintln(e.Err, plain.Linef("%s is the same part as %s, and is left out", left.File, kept.File))
+		fmt.Fprintln(e.Err, sanitize.Linef("%s is the same part as %s, and is left out", left.File, kept.File))
 	}
 	return once
 }
@@ -100,7 +100,7 @@ func (c *Merge) say(e *tool.Env, m *merger) error {
 			"duplicates": m.duplicates, "missing": append([]string{}, m.why.lines()...),
 		})
 	}
-	text := plain.Linef("%s: %s and %s of %s; %s dropped", c.Out, units.FormatNumber(m.out.messages, "message"),
+	text := sanitize.Linef("%s: %s and %s of %s; %s dropped", c.Out, units.FormatNumber(m.out.messages, "message"),
 		units.FormatNumber(m.out.events, "event"), units.FormatNumber(len(m.groups), "recording"), units.FormatNumber(m.duplicates, "duplicate"))
 	_, err := fmt.Fprintln(e.Out, text+m.why.below())
 	return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -88,7 +88,7 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 			}
 			s.gaps[causeOf(e)] += e.Count
 			if e.Text != "" {
-				all.text = plain.Cut(e.Text, mostTextBytes)
+				all.text = sanitize.Cut(e.Text, mostTextBytes)
 			}
 		case recording.Position:
 			s, all := of(infoKey{instanceOf(e.Peer), e.Tag}, e.Peer)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
 
@@ -33,14 +33,14 @@ func (m *missing) add(text string) {
 		m.more++
 		return
 	}
-	text = plain.Line(plain.Cut(text, mostMissingBytes)) // cut first: the line may be longer
-	m.first = append(m.first, plain.Cut(text, mostMissingBytes))
+	text = sanitize.Line(sanitize.Cut(text, mostMissingBytes)) // cut first: the line may be longer
+	m.first = append(m.first, sanitize.Cut(text, mostMissingBytes))
 }
 
 // addStopped adds why a recorder has ended, if that was too early.
 func (m *missing) addStopped(e *recording.Event) {
 	if e.Failed {
-		m.add("the recorder stopped before its time: " + plain.Cut(e.Text, mostMissingBytes))
+		m.add("the recorder stopped before its time: " + sanitize.Cut(e.Text, mostMissingBytes))
 	}
 }
 

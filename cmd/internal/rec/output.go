@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/cli"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
@@ -75,7 +75,7 @@ func (o *output) close(err error) error {
 func createFile(path string) (*os.File, error) {
 	f, err := stuck.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s exists: give another name, or remove it first", plain.Text(path))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s exists: give another name, or remove it first", sanitize.Text(path))}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--out: %w", err)

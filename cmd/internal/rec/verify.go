@@ -15,7 +15,7 @@ import (
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -132,7 +132,7 @@ func alsoCell(s *recording.SeriesReport) string {
 
 // advice returns what to do about what is wrong, a line for each.
 func advice(r *recording.Report) (lines []string) {
-	add := func(format string, args ...any) { lines = append(lines, plain.Linef(format, args...)) }
+	add := func(format string, args ...any) { lines = append(lines, sanitize.Linef(format, args...)) }
 	for i := range r.Files {
 		f := &r.Files[i]
 		switch {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 const (
@@ -186,7 +186,7 @@ func event(ctx context.Context, produce func(context.Context) ([]byte, error)) [
 	text, err := produce(ctx)
 	switch {
 	case err != nil:
-		return problem("the state is not known: " + plain.Error(err))
+		return problem("the state is not known: " + sanitize.Error(err))
 	case len(text) > MaxEventBytes:
 		return problem(fmt.Sprintf("the state has %d bytes, and an event at most %d: ask for fewer peers or tags", len(text), MaxEventBytes))
 	case bytes.ContainsAny(text, "\r\n"):
@@ -196,5 +196,5 @@ func event(ctx context.Context, produce func(context.Context) ([]byte, error)) [
 }
 
 func problem(text string) []byte {
-	return fmt.Appendf(nil, "event: problem\ndata: %s\n\n", plain.Line(text))
+	return fmt.Appendf(nil, "event: problem\ndata: %s\n\n", sanitize.Line(text))
 }

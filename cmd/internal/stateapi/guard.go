@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Guard lets requests pass that address the server by an IP address, as localhost, or by the
@@ -54,9 +54,9 @@ func guard(h http.Handler, names []string) http.Handler {
 		if !isOurs(r.Host, names) {
 			want := "its IP address or as localhost"
 			if len(names) > 0 {
-				want = fmt.Sprintf("its IP address, as localhost or as %s", plain.Text(names[0]))
+				want = fmt.Sprintf("its IP address, as localhost or as %s", sanitize.Text(names[0]))
 			}
-			refuse(w, http.StatusMisdirectedRequest, fmt.Sprintf("the request is for %q, which may be the name of another site: address this server by %s", plain.Cut(r.Host, maxShown), want))
+			refuse(w, http.StatusMisdirectedRequest, fmt.Sprintf("the request is for %q, which may be the name of another site: address this server by %s", sanitize.Cut(r.Host, maxShown), want))
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"tagbus/bus/state"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -21,7 +21,7 @@ type ParameterError struct {
 
 // Error names the parameter and says what is wanted.
 func (e *ParameterError) Error() string {
-	return fmt.Sprintf("parameter %s: got %q: %s", plain.Text(e.Name), plain.Cut(e.Value, maxShown), e.Reason)
+	return fmt.Sprintf("parameter %s: got %q: %s", sanitize.Text(e.Name), sanitize.Cut(e.Value, maxShown), e.Reason)
 }
 
 // maxShown is how much of a wrong value is said, in bytes.
@@ -34,7 +34,7 @@ const maxShown = 100
 func ParseQuestion(query string) (q state.Question, err error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return q, &ParameterError{"query", query, "it is no query: " + plain.Error(err)}
+		return q, &ParameterError{"query", query, "it is no query: " + sanitize.Error(err)}
 	}
 	for name, all := range values {
 		if len(all) > 1 {
@@ -73,7 +73,7 @@ func setOf(set *tags.Set, value string) error {
 		return nil
 	}
 	if err := set.UnmarshalText([]byte(value)); err != nil {
-		return &ParameterError{"tags", value, "want tags, ranges FIRST-LAST and patterns with commas between them: " + plain.Error(err)}
+		return &ParameterError{"tags", value, "want tags, ranges FIRST-LAST and patterns with commas between them: " + sanitize.Error(err)}
 	}
 	return nil
 }

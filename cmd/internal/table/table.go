@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/term"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 const (
@@ -86,7 +86,7 @@ func (t *Table) Row(object any, cells ...string) error {
 	row := make([]string, len(t.columns))
 	for i := range row {
 		if i < len(cells) {
-			row[i] = plain.Line(cells[i])
+			row[i] = sanitize.Line(cells[i])
 		}
 		if row[i] == "" {
 			row[i] = none

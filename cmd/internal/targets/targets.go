@@ -22,7 +22,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Command is the command line of targets.
@@ -116,7 +116,7 @@ func (l *lister) show(out io.Writer, entries []directory.Entry, problem error) e
 func (l *lister) say(notes string) {
 	if notes != l.notes && notes != "" {
 		for line := range strings.SplitSeq(notes, "\n") {
-			fmt.Fprintln(l.env.Err, plain.Line(line))
+			fmt.Fprintln(l.env.Err, sanitize.Line(line))
 		}
 	}
 	l.notes = notes

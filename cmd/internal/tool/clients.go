@@ -17,7 +17,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // ErrNoMonitor is the error of a client that cannot be asked. Its publishers, or receivers, tell
@@ -110,7 +110,7 @@ func askMonitor(ctx context.Context, e directory.Entry, q state.Question) (s sta
 	}
 	defer func() { _ = response.Body.Close() }() // it was read, or is of no use
 	if response.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("its state is not served: %v answers %s", e.Monitor, plain.Text(response.Status))
+		return s, fmt.Errorf("its state is not served: %v answers %s", e.Monitor, sanitize.Text(response.Status))
 	}
 	var p state.Process
 	body := &io.LimitedReader{R: response.Body, N: maxAnswer + 1}

@@ -11,7 +11,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // ErrSilent is wrapped in what Env.Directory and the List of its directory return if that does
@@ -71,9 +71,9 @@ func (hangs) Is(target error) bool { return target == ErrSilent || target == fil
 // silent says that a directory does not answer.
 func silent(bus string, patience time.Duration) error {
 	if _, isFolder, _ := directory.Folder(bus); isFolder {
-		return fmt.Errorf("%s: %w in %v (--timeout): look after its server, or its mount", plain.Text(bus), hangs{}, patience)
+		return fmt.Errorf("%s: %w in %v (--timeout): look after its server, or its mount", sanitize.Text(bus), hangs{}, patience)
 	}
-	return fmt.Errorf("%s %w in %v (--timeout): check --bus, and whether its servers run and can be reached from here", plain.Text(bus), ErrSilent, patience)
+	return fmt.Errorf("%s %w in %v (--timeout): check --bus, and whether its servers run and can be reached from here", sanitize.Text(bus), ErrSilent, patience)
 }
 
 // MissingError is returned by commands for a bus whose folder is not there.
@@ -81,7 +81,7 @@ type MissingError struct{ Bus string }
 
 // Error says what to do.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("--bus: there is no folder %s: check the path, or start a publisher with it, which makes it", plain.Text(e.Bus))
+	return fmt.Sprintf("--bus: there is no folder %s: check the path, or start a publisher with it, which makes it", sanitize.Text(e.Bus))
 }
 
 // Problem returns what a command says of a problem of the directory, in the words of the

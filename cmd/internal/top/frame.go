@@ -9,7 +9,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // style is how a text stands out.
@@ -114,9 +114,9 @@ func (v *view) head(width int) []string {
 		parts = append(parts, part{bar, "paused"})
 	}
 	if v.filter != "" && !v.typing {
-		parts = append(parts, part{strong, "only " + plain.Text(v.filter)})
+		parts = append(parts, part{strong, "only " + sanitize.Text(v.filter)})
 	}
-	parts = append(parts, part{normal, plain.Text(v.bus)})
+	parts = append(parts, part{normal, sanitize.Text(v.bus)})
 	lines := []string{v.join(parts, width), v.join(v.sums(), width)}
 	if problem := v.problem(); problem != "" {
 		lines = append(lines, v.paint(strong, screen.Cut(problem, width)))
@@ -256,9 +256,9 @@ func (v *view) nothing() []string {
 	case v.seen == nil:
 		return nil
 	case strings.TrimSpace(filter) != "":
-		return []string{" No row has " + plain.Text(filter) + ". Escape shows all."}
+		return []string{" No row has " + sanitize.Text(filter) + ". Escape shows all."}
 	case len(v.seen.Rows) == 0:
-		return []string{" No publisher or receiver is listed in " + plain.Text(v.bus) + ".", " Start one, or give the directory of another bus."}
+		return []string{" No publisher or receiver is listed in " + sanitize.Text(v.bus) + ".", " Start one, or give the directory of another bus."}
 	default:
 		return []string{" There are no links: no subscriber or sender is connected to what is listed."}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"tagbus/bus/observer"
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // instanceColumns are those of the instances, in their order.
@@ -53,12 +53,12 @@ func worstPeer(in *overview.Instance) string {
 	return safe(in.Worst)
 }
 
-// safe is plain.Text, which is asked only for a text that may need it: there are thousands of
+// safe is sanitize.Text, which is asked only for a text that may need it: there are thousands of
 // cells, and most of them are names.
 func safe(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return plain.Text(s)
+			return sanitize.Text(s)
 		}
 	}
 	return s
@@ -87,14 +87,14 @@ func reason(in *overview.Instance) string {
 		return ""
 	}
 	if in.Row != nil && errors.Is(in.Row.Err, observer.ErrNotObservable) {
-		return "does not tell of itself: " + plain.Line(in.Error)
+		return "does not tell of itself: " + sanitize.Line(in.Error)
 	}
 	text := "not answering"
 	if !in.SilentSince.IsZero() {
 		text += " for " + span(in.Time.Sub(in.SilentSince))
 	}
 	if in.Error != "" {
-		text += ": " + plain.Line(in.Error)
+		text += ": " + sanitize.Line(in.Error)
 	}
 	return text
 }

@@ -13,7 +13,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/stateapi"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -74,7 +74,7 @@ type ask struct {
 func parseAsk(q url.Values) (ask, error) {
 	a := ask{limit: maxEntries, filter: strings.Fields(strings.ToLower(q.Get("filter")))}
 	if v := q.Get("filter"); len(v) > maxFilterBytes {
-		return a, &queryError{"filter", plain.Cut(v, 20), fmt.Sprintf("at most %d bytes", maxFilterBytes)}
+		return a, &queryError{"filter", sanitize.Cut(v, 20), fmt.Sprintf("at most %d bytes", maxFilterBytes)}
 	}
 	for _, number := range []struct {
 		name string
@@ -93,7 +93,7 @@ func parseAsk(q url.Values) (ask, error) {
 	if v := q.Get("tags"); v != "" {
 		set, err := tags.ParseSet(v)
 		if err != nil {
-			return a, &queryError{"tags", plain.Cut(v, textBytes), "tags: " + err.Error()}
+			return a, &queryError{"tags", sanitize.Cut(v, textBytes), "tags: " + err.Error()}
 		}
 		a.question.Tags = set
 	}
@@ -150,7 +150,7 @@ func (a *api) answer(r *http.Request, q ask) Bus {
 	a.entries = len(o.Rows)
 	b := Bus{Version: state.Version, Time: o.Time, Entries: []Entry{}}
 	if o.Problem != nil {
-		b.Problem = plain.Error(o.Problem)
+		b.Problem = sanitize.Error(o.Problem)
 	}
 	for i := range o.Rows {
 		row := &o.Rows[i]
@@ -179,7 +179,7 @@ func entryOf(row *overview.Row) Entry {
 		e.Monitor = row.Entry.Monitor.String()
 	}
 	if row.State == nil && row.Err != nil {
-		e.Error = plain.Error(row.Err)
+		e.Error = sanitize.Error(row.Err)
 	}
 	return e
 }

@@ -9,7 +9,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // detail is all that is known of one instance.
@@ -99,7 +99,7 @@ func (d *detail) answered(s *state.State) {
 	}
 	d.Causes = causesOf(s.Losses)
 	d.State = &figures{
-		Program: text(s.Program), Go: text(s.Go), Backend: text(s.Backend), Tags: plain.Line(s.Tags), TagParts: s.TagParts,
+		Program: text(s.Program), Go: text(s.Go), Backend: text(s.Backend), Tags: sanitize.Line(s.Tags), TagParts: s.TagParts,
 		Page: s.PageBytes, Message: s.MaxMessageBytes, Messages: s.Messages, Bytes: s.PayloadBytes, LeftOut: s.LeftOut,
 		Silent: s.Silent, Broken: s.Broken, Failing: s.EntryFailing, Known: s.KnownTags, Sending: s.Sending, Receiving: s.Receiving,
 	}

@@ -10,7 +10,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -45,7 +45,9 @@ const (
 )
 
 // text returns a text of a peer, safe to show and short.
-func text(s string) string { return plain.Cut(plain.Text(plain.Cut(s, textBytes)), 2*textBytes) }
+func text(s string) string {
+	return sanitize.Cut(sanitize.Text(sanitize.Cut(s, textBytes)), 2*textBytes)
+}
 
 // round keeps frames small.
 func round(x float64) float64 { return math.Round(x*10) / 10 }
@@ -187,11 +189,11 @@ func newProcess(row *overview.Row) *process {
 	if len(e.Addresses) > 0 {
 		p.Address = e.Addresses[0].String()
 	}
-	p.Tags = plain.Cut(shortSet(e.Tags), textBytes)
+	p.Tags = sanitize.Cut(shortSet(e.Tags), textBytes)
 	if s != nil {
 		p.answered(s)
 	} else if row.Err != nil {
-		p.Error = plain.Cut(plain.Error(row.Err), 2*textBytes)
+		p.Error = sanitize.Cut(sanitize.Error(row.Err), 2*textBytes)
 	}
 	p.text = searchable(p.Name, p.Host, p.ID, p.Role, p.Address, p.Tags)
 	return p

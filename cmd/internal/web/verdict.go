@@ -4,7 +4,7 @@ package web
 
 import (
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // problem is what is wrong with something that has no row of its own with that status.
@@ -84,8 +84,8 @@ func (m *model) judge(o *overview.Overview) {
 
 func newProblem(g *overview.Group) problem {
 	p := problem{
-		Kind: "problem", ID: text(g.Culprit.Instance), Name: plain.Cut(g.Culprit.Called(), 2*textBytes), Status: problemStatus[g.ID],
-		Text: plain.Cut(g.Text(), problemBytes), Do: g.Do(),
+		Kind: "problem", ID: text(g.Culprit.Instance), Name: sanitize.Cut(g.Culprit.Called(), 2*textBytes), Status: problemStatus[g.ID],
+		Text: sanitize.Cut(g.Text(), problemBytes), Do: g.Do(),
 	}
 	if p.Status == "" {
 		p.Status = g.Level.String()

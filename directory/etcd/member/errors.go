@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Sentinels, found with errors.Is inside the *SettingError that names the setting.
@@ -71,12 +71,12 @@ type SettingError struct {
 func (e *SettingError) Error() string {
 	value := ""
 	if e.Value != "" {
-		value = " " + plain.Text(e.Value)
+		value = " " + sanitize.Text(e.Value)
 	}
 	if e.Err == nil {
-		return plain.Linef("member: %s%s: %v: %s", e.Setting, value, e.Kind, e.Hint)
+		return sanitize.Linef("member: %s%s: %v: %s", e.Setting, value, e.Kind, e.Hint)
 	}
-	return plain.Linef("member: %s%s: %v: %v: %s", e.Setting, value, e.Kind, e.Err, e.Hint)
+	return sanitize.Linef("member: %s%s: %v: %v: %s", e.Setting, value, e.Kind, e.Err, e.Hint)
 }
 
 // Unwrap returns Kind and the cause.

@@ -12,7 +12,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/grpc"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Member is a running member. Close it.
@@ -130,7 +130,7 @@ func (m *Member) serve(config *embed.Config) (err error) {
 
 // fatal is called by the log before the process exits.
 func (m *Member) fatal(err error) {
-	m.config.Logger.Error(plain.Error(err))
+	m.config.Logger.Error(sanitize.Error(err))
 	if m.config.Fatal != nil {
 		m.config.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/web"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Command is tagbus web.
@@ -62,7 +62,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if err != nil {
 		return cli.NameListen("--listen", c.Listen.AddrPort, err)
 	}
-	page := web.New(web.Scope{Of: "bus", Name: plain.Text(e.Bus)}, source).WithAPI(apiSource)
+	page := web.New(web.Scope{Of: "bus", Name: sanitize.Text(e.Bus)}, source).WithAPI(apiSource)
 	defer page.Close()
 	fmt.Fprintf(e.Err, "the page is at http://%s/\n", listener.Addr())
 	if addr := listener.Addr().(*net.TCPAddr).AddrPort(); !cli.OnlyLoopback([]netip.AddrPort{addr}) {

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // What one connection may write: at once, and from then on each second, bytes. etcd keeps each
@@ -54,7 +54,7 @@ func (g *Guard) propose(caller Caller, method string, bytes int) error {
 	if caller.Spend(bytes, time.Now()) {
 		return nil
 	}
-	return status.Error(codes.ResourceExhausted, Prefix+plain.Line(caller.String()+" changes its entries too often: at most 64 KiB a second are written for a connection once it has written 32 MiB"))
+	return status.Error(codes.ResourceExhausted, Prefix+sanitize.Line(caller.String()+" changes its entries too often: at most 64 KiB a second are written for a connection once it has written 32 MiB"))
 }
 
 // changes returns how many steps of a transaction are no reads, as etcd sees it; 0: nothing of it is

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // Prefix is what the text of each refusal begins with, so that it differs from those of etcd.
@@ -28,7 +28,7 @@ func (g *Guard) refuse(caller Caller, method, why string) error {
 	if caller != nil {
 		who = caller.String()
 	}
-	return status.Error(codes.PermissionDenied, Prefix+plain.Line(who+" may not call "+strings.TrimPrefix(method, "/")+" as it did: "+why))
+	return status.Error(codes.PermissionDenied, Prefix+sanitize.Line(who+" may not call "+strings.TrimPrefix(method, "/")+" as it did: "+why))
 }
 
 // tell tells of a refusal, and returns it.

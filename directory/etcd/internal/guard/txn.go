@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"tagbus/acl"
 	"tagbus/bus/directory/codec"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 const (
@@ -167,7 +167,7 @@ func (t *txn) put(ctx context.Context, r *etcdserverpb.PutRequest, in *etcdserve
 	at, ok := placeOf(r.GetKey())
 	switch {
 	case !ok:
-		return t.refuse("a bus has no such key: " + plain.Text(plain.Cut(string(r.GetKey()), maxMark)))
+		return t.refuse("a bus has no such key: " + sanitize.Text(sanitize.Cut(string(r.GetKey()), maxMark)))
 	case at.instance == "":
 		return t.mark(at, r, proven)
 	}
@@ -219,7 +219,7 @@ func (t *txn) entry(at place, value []byte) error {
 	case err != nil:
 		return t.refuse(fmt.Sprintf("the value for %s is no entry: %v", at.instance, err))
 	case e.Instance != at.instance:
-		return t.refuse(fmt.Sprintf("the value for %s is an entry of %s", at.instance, plain.Text(e.Instance)))
+		return t.refuse(fmt.Sprintf("the value for %s is an entry of %s", at.instance, sanitize.Text(e.Instance)))
 	case t.Access == nil:
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 
 	"tagbus/directory/etcd/member"
 )
@@ -90,7 +90,7 @@ func (f *compactFlags) defragment(ctx context.Context, one state, to io.Writer) 
 	if f.JSON {
 		return json.NewEncoder(to).Encode(compacted{one.Name, one.Database, status.DbSize})
 	}
-	_, err = fmt.Fprintf(to, "%s: %s, was %s\n", plain.Text(one.Name), size(status.DbSize), size(one.Database))
+	_, err = fmt.Fprintf(to, "%s: %s, was %s\n", sanitize.Text(one.Name), size(status.DbSize), size(one.Database))
 	return err
 }
 
@@ -142,7 +142,7 @@ func (f *snapshotFlags) run(ctx context.Context, s Streams) error {
 		if f.JSON {
 			return json.NewEncoder(s.Out).Encode(done)
 		}
-		_, err = fmt.Fprintf(s.Out, "%s: %s. To restore it: etcdutl snapshot restore, of etcd %s\n", plain.Text(f.File), size(done.Bytes), plain.Text(done.Version))
+		_, err = fmt.Fprintf(s.Out, "%s: %s. To restore it: etcdutl snapshot restore, of etcd %s\n", sanitize.Text(f.File), size(done.Bytes), sanitize.Text(done.Version))
 		return err
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"tagbus/internal/build"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/signals"
 
 	"tagbus/directory/etcd/member"
@@ -158,7 +158,7 @@ var words = strings.NewReplacer(
 
 // say writes an error as one line.
 func say(to io.Writer, err error) {
-	_, _ = fmt.Fprintf(to, "%s: %s\n", program, plain.Line(words.Replace(err.Error())))
+	_, _ = fmt.Fprintf(to, "%s: %s\n", program, sanitize.Line(words.Replace(err.Error())))
 }
 
 // version returns what --version says of the build.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 )
 
 // lines writes records as lines for people: the time, the program, the text, and what
@@ -76,7 +76,7 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 		add(a)
 	}
 	r.Attrs(add)
-	line := bytes.NewBufferString(plain.Line(b.String()) + "\n")
+	line := bytes.NewBufferString(sanitize.Line(b.String()) + "\n")
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	_, err := line.WriteTo(l.to)

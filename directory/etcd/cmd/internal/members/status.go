@@ -15,7 +15,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"tagbus/internal/plain"
+	"tagbus/internal/sanitize"
 
 	"tagbus/directory/etcd/member"
 )
@@ -82,7 +82,7 @@ func (s *survey) print(to io.Writer) error {
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) {
 		for i, cell := range cells {
-			if cell = plain.Text(cell); cell == "" {
+			if cell = sanitize.Text(cell); cell == "" {
 				cell = "-"
 			}
 			cells[i] = cell
@@ -106,10 +106,10 @@ func (s *survey) print(to io.Writer) error {
 	}
 	fmt.Fprintf(&b, "directory %s: %s\n", s.Directory, entries)
 	for _, one := range s.Wrong {
-		fmt.Fprintln(&b, "wrong: "+plain.Line(one))
+		fmt.Fprintln(&b, "wrong: "+sanitize.Line(one))
 	}
 	for _, one := range s.Notes {
-		fmt.Fprintln(&b, "note: "+plain.Line(one))
+		fmt.Fprintln(&b, "note: "+sanitize.Line(one))
 	}
 	if len(s.Wrong) == 0 {
 		fmt.Fprintln(&b, "nothing is wrong")
@@ -152,7 +152,7 @@ func (f *removeFlags) run(ctx context.Context, s Streams) error {
 		if f.JSON {
 			return json.NewEncoder(s.Out).Encode(removed{one.Name, one.ID})
 		}
-		_, err = fmt.Fprintf(s.Out, "%s is no member any more. Its folder is of no use: to join again, it needs an empty one\n", plain.Text(one.Name))
+		_, err = fmt.Fprintf(s.Out, "%s is no member any more. Its folder is of no use: to join again, it needs an empty one\n", sanitize.Text(one.Name))
 		return err
 	})
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package advertise_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"tagbus/bus/internal/advertise"
+)
+
+// ports reads addresses with ports that blanks separate.
+func ports(text string) (all []netip.AddrPort) {
+	for _, word := range strings.Fields(text) {
+		all = append(all, netip.MustParseAddrPort(word))
+	}
+	return all
+}
+
+// ips reads addresses.
+func ips(text string) (all []netip.Addr) {
+	for _, word := range strings.Fields(text) {
+		all = append(all, netip.MustParseAddr(word))
+	}
+	return all
+}
+
+func TestAListener(t *testing.T) {
+	const host = "10.9.0.1 fd00::1 10.8.0.1 127.0.0.1 ::1"
+	tests := []struct {
+		name                       string
+		listen, advertise, monitor string
+		host                       string
+		want                       string // addresses, then the monitor
+		follows                    bool
+	}{
+		{"one address", "10.0.0.1:7000", "", "", host, "10.0.0.1:7000", false},
+		{"advertised", "10.0.0.1:7000", "192.168.1.1:80 10.0.0.9:81", "", host, "192.168.1.1:80 10.0.0.9:81", false},
+		{"advertised without port", "0.0.0.0:7000", "192.168.1.1:0 [fd00::1%x]:0", "", host, "192.168.1.1:7000 [fd00::1%x]:7000", false},
+		{"all of IPv4", "0.0.0.0:7000", "", "", host, "10.9.0.1:7000 10.8.0.1:7000 127.0.0.1:7000", true},
+		{"all", "[::]:7000", "", "", host, "10.9.0.1:7000 [fd00::1]:7000 10.8.0.1:7000 127.0.0.1:7000 [::1]:7000", true},
+		{"the network is not up", "0.0.0.0:7000", "", "", "127.0.0.1 ::1", "127.0.0.1:7000", true},
+		{"nothing is up", "[::]:7000", "", "0.0.0.0:9100", "", "127.0.0.1:7000 monitor 127.0.0.1:9100", true},
+		{"a monitor of its own", "0.0.0.0:7000", "", "192.168.0.1:9100", "10.9.0.1", "10.9.0.1:7000 monitor 192.168.0.1:9100", true},
+		{"a monitor of all of IPv4", "[::]:7000", "", "0.0.0.0:9100", "fd00::1 10.9.0.1", "[fd00::1]:7000 10.9.0.1:7000 monitor 10.9.0.1:9100", true},
+		{"a monitor of all", "[::]:7000", "", "[::]:9100", "fd00::1 10.9.0.1", "[fd00::1]:7000 10.9.0.1:7000 monitor [fd00::1]:9100", true},
+		{"a monitor of all beside one address", "10.0.0.1:7000", "", "0.0.0.0:9100", host, "10.0.0.1:7000 monitor 10.0.0.1:9100", false},
+		{"a monitor with a zone", "[fe80::1%eth0]:7000", "", "[::]:9100", host, "[fe80::1%eth0]:7000 monitor [fe80::1%eth0]:9100", false},
+		{"a monitor on a fabric", "[::%fabric-00ff]:1", "", "0.0.0.0:9100", host, "[::%fabric-00ff]:1 monitor 10.9.0.1:9100", true},
+		{"a monitor on a fabric without network", "[::%fabric-00ff]:1", "", "[::]:9100", "", "[::%fabric-00ff]:1 monitor 127.0.0.1:9100", true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l := advertise.Listener{Listen: netip.MustParseAddrPort(test.listen), Advertise: ports(test.advertise)}
+			if test.monitor != "" {
+				l.Monitor = netip.MustParseAddrPort(test.monitor)
+			}
+			place := l.At(ips(test.host), 64)
+			got := strings.TrimSuffix(fmt.Sprint(place.Addresses), "]")[1:]
+			if place.Monitor.IsValid() {
+				got += " monitor " + place.Monitor.String()
+			}
+			if got != test.want || l.Follows() != test.follows {
+				t.Errorf("got %s, follows %t, want %s, %t", got, l.Follows(), test.want, test.follows)
+			}
+		})
+	}
+}
+
+// Of more addresses than an entry names the first are announced, and loopback, by which
+// programs of the same host connect when the network is away.
+func TestHundredsOfAddresses(t *testing.T) {
+	var host []netip.Addr
+	for i := range 300 {
+		host = append(host, netip.AddrFrom4([4]byte{10, 9, byte(i / 250), byte(i%250 + 1)}))
+	}
+	l := advertise.Listener{Listen: netip.MustParseAddrPort("0.0.0.0:7000")}
+	for name, tail := range map[string][]netip.Addr{"with loopback": ips("127.0.0.1"), "without": nil} {
+		all := append(slices.Clone(host), tail...)
+		place := l.At(all, 64)
+		if len(place.Addresses) != 64 || place.LeftOut != len(all)-64 || place.Addresses[62].Addr() != host[62] {
+			t.Errorf("%s: got %d addresses and %d left out, want the first 64 of %d", name, len(place.Addresses), place.LeftOut, len(all))
+		}
+		if last := place.Addresses[63].Addr(); last.IsLoopback() != (tail != nil) {
+			t.Errorf("%s: got %v at last", name, last)
+		}
+	}
+}

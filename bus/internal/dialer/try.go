@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dialer
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// A try opens the addresses in their order, as RFC 8305 has it for the addresses of a
+// host name ("happy eyeballs"): the next one when the one before has failed or has had
+// its head start. The first connection that is established is the contact's. Those that
+// follow are closed. An address that is being opened cannot be given up: it ends by
+// itself, and what comes of it belongs to whatever try there is then.
+
+// headStart is how long an address is alone before the next one is tried.
+const headStart = 250 * time.Millisecond
+
+// maxOpening is how many addresses of a peer are opened at a time. Those that are not its
+// addresses any more may be as many again: they keep back none that is new.
+const maxOpening = 4
+
+// maxTry is how many addresses a try takes, those that are new meanwhile included: twice as
+// many as an entry names. A peer that changes its addresses all the time makes no try endless.
+const maxTry = 128
+
+// try is what has become of the addresses in a try. The zero value has none.
+type try struct {
+	order   []netip.AddrPort // to be opened
+	next    int              // of order
+	failed  []failure
+	revised time.Time // when addresses that were new were last opened at once
+}
+
+type failure struct {
+	addr netip.AddrPort
+	err  error
+}
+
+// order returns the addresses in the order of the next try: the one that worked last
+// comes first.
+func (c *Contact) order() []netip.AddrPort {
+	i := slices.Index(c.Addresses, c.worked)
+	if i <= 0 {
+		return slices.Clip(c.Addresses) // the try may append some
+	}
+	return slices.Concat(c.Addresses[i:i+1], c.Addresses[:i], c.Addresses[i+1:])
+}
+
+// Dial begins a try. The contact is idle, and a connection is wanted.
+func (c *Contact) Dial() {
+	c.state, c.try = dialing, try{order: c.order()}
+	c.more()
+}
+
+// more opens the next address that does not fail at once. The try ends if there is none
+// and nothing is under way.
+func (c *Contact) more() {
+	c.dialer.alarms.Cancel(&c.delay)
+	t := &c.try
+	for t.next < len(t.order) && c.mayOpen() && c.user.Wanted() {
+		t.next++
+		if c.begin(t.order[t.next-1]) {
+			if t.next < len(t.order) {
+				c.dialer.alarms.Set(&c.delay, headStart)
+			}
+			return
+		}
+	}
+	if len(c.opening)+len(c.closing) == 0 {
+		err := c.failure()
+		c.worked, c.try = netip.AddrPort{}, try{}
+		c.again(err)
+	}
+}
+
+// mayOpen reports whether one more address may be opened.
+func (c *Contact) mayOpen() bool {
+	current := 0
+	for _, addr := range c.opening {
+		if slices.Contains(c.Addresses, addr) {
+			current++
+		}
+	}
+	return current < maxOpening && len(c.opening) < 2*maxOpening
+}
+
+// Revise takes over other addresses of the peer. A connection to an earlier one stays.
+// Those that are new are tried next in a try that is under way, at once if none was for as
+// long as a head start, and as far as the try takes some yet. A contact that waits tries
+// again after the least delay; once in each wait, so that a peer which changes its
+// addresses all the time is dialed no more often than that.
+func (c *Contact) Revise(addresses []netip.AddrPort) {
+	var added []netip.AddrPort
+	for _, addr := range addresses {
+		if !slices.Contains(c.Addresses, addr) {
+			added = append(added, addr)
+		}
+	}
+	c.Addresses = addresses
+	if len(added) == 0 {
+		return
+	}
+	switch {
+	case c.trying():
+		t := &c.try
+		rest := slices.DeleteFunc(slices.Clone(t.order[t.next:]), func(a netip.AddrPort) bool {
+			return !slices.Contains(addresses, a) || slices.Contains(added, a)
+		})
+		t.order = slices.Concat(t.order[:t.next], added, rest)
+		t.order = t.order[:min(len(t.order), max(maxTry, t.next))]
+		if c.state == dialing {
+			c.hurry()
+		}
+	case c.state == waiting && c.delay.IsSet() && !c.hurried:
+		c.hurried = true
+		c.dialer.alarms.Set(&c.delay, c.dialer.least)
+	}
+}
+
+// hurry opens the next address now, or a head start after the last time that it did.
+func (c *Contact) hurry() {
+	if left := headStart - time.Since(c.try.revised); left <= 0 {
+		c.try.revised = time.Now()
+		c.more()
+	} else if !c.delay.IsSet() {
+		c.dialer.alarms.Set(&c.delay, left)
+	}
+}
+
+// begin begins to open an address, unless it has failed in this try or is taken by this
+// contact: then its end is awaited. It reports whether it has begun.
+func (c *Contact) begin(addr netip.AddrPort) bool {
+	if c.try.hasFailed(addr) || slices.Contains(c.opening, addr) || slices.Contains(c.closing, addr) {
+		return false
+	}
+	if err := c.user.Open(addr); err != nil {
+		c.try.fail(addr, err)
+		return false
+	}
+	c.opening = append(c.opening, addr)
+	c.dialer.taken[addr] = c
+	return true
+}
+
+func (t *try) fail(addr netip.AddrPort, err error) {
+	t.failed = append(t.failed, failure{addr, err})
+}
+
+func (t *try) hasFailed(addr netip.AddrPort) bool {
+	return slices.ContainsFunc(t.failed, func(f failure) bool { return f.addr == addr })
+}
+
+// failure returns the errors of a try, joined in the order of the peer's addresses:
+// tries that end the same way have the same text.
+func (c *Contact) failure() error {
+	slices.SortStableFunc(c.try.failed, func(f, g failure) int {
+		return slices.Index(c.Addresses, f.addr) - slices.Index(c.Addresses, g.addr)
+	})
+	var errs []error
+	for _, f := range c.try.failed {
+		errs = append(errs, f.err)
+	}
+	return errors.Join(errs...)
+}
+
+// Refused notes that no connection to an address has come of Open. It does nothing if
+// none was being opened.
+func (d *Dialer) Refused(addr netip.AddrPort, err error) {
+	c := d.taken[addr]
+	if c == nil || !slices.Contains(c.opening, addr) {
+		return
+	}
+	delete(d.taken, addr)
+	c.opening = without(c.opening, addr)
+	if c.trying() {
+		c.try.fail(addr, err)
+	}
+	if c.state == dialing {
+		c.more()
+	}
+}
+
+// Freed notes the end of a connection that is not its contact's, as another one was
+// faster. Its address may be tried again if the other one turns out bad.
+func (d *Dialer) Freed(addr netip.AddrPort) {
+	c := d.taken[addr]
+	if c == nil || !slices.Contains(c.closing, addr) {
+		return
+	}
+	delete(d.taken, addr)
+	c.closing = without(c.closing, addr)
+	if t := &c.try; c.trying() && len(t.order) < maxTry && !slices.Contains(t.order[t.next:], addr) {
+		t.order = append(t.order, addr)
+	}
+	if c.state == dialing && !c.delay.IsSet() {
+		c.more()
+	}
+}
+
+// trying reports whether a try has not ended in one way or the other.
+func (c *Contact) trying() bool { return c.state == dialing || c.state == greeting }
+
+// Refused goes on after a connection that never became ready: with the next address at
+// once, and with the first one again after a delay.
+func (c *Contact) Refused(err error) {
+	if len(c.try.order) > 1 {
+		err = fmt.Errorf("%v: %w", c.opened, err)
+	}
+	c.try.fail(c.opened, err)
+	c.state = dialing
+	c.more()
+}
+
+func without(list []netip.AddrPort, addr netip.AddrPort) []netip.AddrPort {
+	return slices.DeleteFunc(list, func(a netip.AddrPort) bool { return a == addr })
+}
