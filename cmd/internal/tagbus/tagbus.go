@@ -8,6 +8,7 @@ import (
 	"tagbus/cmd/internal/acl"
 	"tagbus/cmd/internal/bench"
 	"tagbus/cmd/internal/cert"
+	"tagbus/cmd/internal/check"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/losses"
@@ -20,7 +21,6 @@ import (
 	"tagbus/cmd/internal/targets"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/top"
-	"tagbus/cmd/internal/check"
 	"tagbus/cmd/internal/web/serve"
 )
 
