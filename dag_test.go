@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tagbus/internal/tests"
 )
 
 // rule lists what the code of a package, its tests left out, may import beside
@@ -266,6 +268,7 @@ func TestImportTable(t *testing.T) {
 // compile in the list: the compiler says better what is wrong with it.
 func list(t *testing.T, dir string, flags []string) []listed {
 	t.Helper()
+	tests.DependsOnTree()
 	args := append([]string{"list", "-e", "-json=ImportPath,Imports"}, flags...)
 	command := exec.CommandContext(t.Context(), "go", append(args, "./...")...)
 	command.Dir = dir

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tagbus/internal/tests"
 )
 
 // TestQuickStartIsTheExample keeps the program of the README compiled and run: its
@@ -31,6 +33,7 @@ func TestQuickStartPrintsWhatItSays(t *testing.T) {
 
 // TestQuickStartCompiles: a program with the imports of the README is whole.
 func TestQuickStartCompiles(t *testing.T) {
+	tests.DependsOnTree()
 	program := between(t, "README.md", "```go\npackage main\n", "```\n")
 	name := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(name, []byte("package main\n"+program), 0o600); err != nil {

@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tagbus/internal/tests"
 )
 
 // TestSenderAndReceiver builds the two programs of the netio3 guide and lets
 // them talk.
 func TestSenderAndReceiver(t *testing.T) {
+	tests.DependsOnTree()
 	dir := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./sender", "./receiver").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tagbus/internal/tests"
 )
 
 // section is what README.md says of one example.
@@ -82,6 +84,7 @@ func TestREADMENamesEveryExample(t *testing.T) {
 
 // TestExamplesPrintWhatREADMESays runs the commands of README.md as they are there.
 func TestExamplesPrintWhatREADMESays(t *testing.T) {
+	tests.DependsOnTree()
 	ran := 0
 	for _, s := range sections(t) {
 		if s.prints == "" {

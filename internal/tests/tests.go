@@ -33,6 +33,12 @@ func All() bool {
 	}
 }
 
+// DependsOnTree notes that a test depends on files of this tree that it does not open itself:
+// another program reads them, such as the go command. go test keeps what has passed by the
+// files that a test opens and by the variables that it reads. The machine that decides sets
+// TAGBUS_TREE to what names the content of the whole tree.
+func DependsOnTree() { _ = os.Getenv("TAGBUS_TREE") }
+
 // Fewer returns n, or a quarter of it under the race detector. It is for tests
 // whose work is the same there and takes much longer: steps that are counted, bytes that
 // are copied.

@@ -20,6 +20,7 @@ import (
 	"tagbus/bench/internal/load"
 	"tagbus/bench/internal/run"
 	"tagbus/bench/internal/scenario"
+	"tagbus/internal/tests"
 )
 
 // built are the programs, for all tests.
@@ -55,6 +56,7 @@ func tiny(t *testing.T, s scenario.Scenario, name string) run.Record {
 
 // measure measures a system in a scenario once.
 func measure(s scenario.Scenario, system scenario.System, p scenario.Profile) run.Record {
+	tests.DependsOnTree()
 	runtime.LockOSThread() // the processes end with the thread
 	defer runtime.UnlockOSThread()
 	r := run.Runner{Built: built, Profile: p}
@@ -230,6 +232,7 @@ func TestTheProgramsInCAndInGoAgree(t *testing.T) {
 // to it.
 func launch(t *testing.T, program string, args ...string) (func(any), io.Writer) {
 	t.Helper()
+	tests.DependsOnTree()
 	command := exec.CommandContext(t.Context(), filepath.Clean(built.Path(program)), args...)
 	command.Stderr = t.Output()
 	stdin, err := command.StdinPipe()

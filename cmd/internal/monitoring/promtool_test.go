@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tagbus/internal/tests"
 )
 
 // program returns the path of a program of Debian's package prometheus, which
@@ -31,6 +33,7 @@ func program(t *testing.T, name string) string {
 // promtool runs it and returns what it says.
 func promtool(t *testing.T, args ...string) (said string, err error) {
 	t.Helper()
+	tests.DependsOnTree()
 	out, err := exec.CommandContext(t.Context(), program(t, "promtool"), args...).CombinedOutput()
 	return string(out), err
 }

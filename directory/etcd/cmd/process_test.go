@@ -21,6 +21,8 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+
+	"tagbus/internal/tests"
 )
 
 // patience is how long a test waits for anything.
@@ -30,6 +32,7 @@ const patience = time.Minute
 var (
 	folder string
 	built  = sync.OnceValues(func() ([]byte, error) {
+		tests.DependsOnTree()
 		return exec.Command("go", "build", "-o", folder+"/", "./publisher-etcd", "./subscriber-etcd", "./tagbus-etcd",
 			"tagbus/cmd/publisher", "tagbus/cmd/subscriber", "tagbus/cmd/tagbus").CombinedOutput()
 	})
