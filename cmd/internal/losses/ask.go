@@ -98,7 +98,7 @@ func (r *reporter) take(f *found, o overview.Overview) {
 	}
 }
 
-// noteDead notes who has gone without a word: no count has what they held.
+// noteDead notes the programs that have gone without a word: no count has what they held.
 func (f *found) noteDead(o overview.Overview) {
 	var dead []overview.Problem
 	for _, p := range o.Problems() {

@@ -70,7 +70,7 @@ const maxGoners = 256
 // ten seconds at most; a directory that does not answer holds up one look.
 func (w *Watcher) SeeLeftovers(left func() Leftovers) { w.left = left }
 
-// dead returns who has gone without a word.
+// dead returns the programs that have gone without a word.
 func (w *Watcher) dead(ctx context.Context, listed map[string]bool, patience time.Duration, now time.Time) (dead []Dead, full bool) {
 	if w.left != nil && w.graves == nil && (w.looked.IsZero() || now.Sub(w.looked) >= leftoversPause) {
 		graves := make(chan Leftovers, 1)
