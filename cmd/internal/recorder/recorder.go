@@ -210,7 +210,7 @@ func (r *run) onLoop(f func()) {
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
 	r.console.Event(e)
-	// What comes behind the end is of our own making, but for losses and an acknowledgement
+	// What comes behind the end is of our own making, except losses and an acknowledgement
 	// whose messages have come before it is told.
 	if r.leaving != nil && e.Kind != bus.Gap && e.Kind != bus.Subscribed {
 		r.leaves(e)
