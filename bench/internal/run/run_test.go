@@ -16,11 +16,12 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/internal/tests"
+
 	"tagbus/bench/internal/costs"
 	"tagbus/bench/internal/load"
 	"tagbus/bench/internal/run"
 	"tagbus/bench/internal/scenario"
-	"tagbus/internal/tests"
 )
 
 // built are the programs, for all tests.
