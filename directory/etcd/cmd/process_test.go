@@ -21,7 +21,6 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
-
 	"tagbus/internal/tests"
 )
 
