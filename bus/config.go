@@ -26,9 +26,29 @@ const (
 	maxBytes = min(1<<40, math.MaxInt)
 )
 
+// Times that no configuration changes.
+const (
+	// helloTimeout is how long the peer of a new connection may take to say hello.
+	helloTimeout = 5 * time.Second
+
+	// subscribeTimeout is how long a connection may have no subscription: from its
+	// hello until its first one is complete, and from the end of its last one. It also
+	// bounds the time until a group of subscriptions is complete. Subscribers of this
+	// package leave by themselves. It is counted in quarters, so the end may come a
+	// quarter later.
+	subscribeTimeout = 10 * time.Second
+
+	// senderAbsence is how long a sender may take to come back after its connection is
+	// lost. Then a Vanished event says that it is gone for good.
+	senderAbsence = 15 * time.Second
+)
+
+// shareOfHost returns how many of all connections may come from one address, so that one
+// host cannot take all places. It does not bind loopback addresses.
+func shareOfHost(all int) int { return max(1, all-all/4) }
+
 // Defaults that several configurations have.
 const (
-	defaultHelloTimeout = 5 * time.Second
 	defaultReconnectMin = 100 * time.Millisecond
 	defaultReconnectMax = 5 * time.Second
 

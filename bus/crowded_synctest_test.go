@@ -157,7 +157,7 @@ func TestTheLeastPatientPeerIsFollowed(t *testing.T) {
 func TestStrangersAreNoCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), HelloTimeout: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
 		c := b.crowd(t)
 		for range 999 {
 			c.dial(p, newHand())

@@ -166,15 +166,15 @@ var (
 	ErrReplaced = errors.New("bus: the sender has lost this connection and dials again")
 
 	// ErrHelloTimeout is the cause of a connection's end if the peer does not say hello
-	// in time.
+	// within 5 s.
 	ErrHelloTimeout = errors.New("bus: peer did not say hello in time")
 
 	// ErrNoSubscription is the cause of a connection's end if it has no subscription
-	// for PublisherConfig.SubscribeTimeout.
+	// for 10 s.
 	ErrNoSubscription = errors.New("bus: peer has asked for nothing in time")
 
 	// ErrGroupTimeout is the cause of a connection's end if a group of subscriptions is
-	// not complete within PublisherConfig.SubscribeTimeout.
+	// not complete within 10 s.
 	ErrGroupTimeout = errors.New("bus: the rest of a group of subscriptions did not come in time")
 
 	// ErrGroupMemory is wrapped in the cause of a connection's end if the incomplete

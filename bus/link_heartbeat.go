@@ -23,7 +23,7 @@ func (l *link) admitted(every time.Duration, millis int) {
 func (l *link) tick(now time.Time, late time.Duration) {
 	h := &l.pub.heart
 	if l.state == linkLeaving { // it need not take its last message
-		if h.Over(now.Sub(l.left), l.pub.cfg.HelloTimeout) {
+		if h.Over(now.Sub(l.left), helloTimeout) {
 			_ = l.ep.Close()
 		}
 		return

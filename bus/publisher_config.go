@@ -24,13 +24,12 @@ const DefaultMaxSubscribers = 4096
 const (
 	// defaultPageBytes is two full TCP segments on the loopback device: a page
 	// just above a segment travels as a large and a tiny packet.
-	defaultPageBytes        = 2 * 65450
-	defaultQueueBytes       = 4 << 20
-	defaultPoolBytes        = 64 << 20
-	defaultMaxMessageBytes  = 1 << 20
-	defaultSubscribeTimeout = 10 * time.Second
-	defaultMaxStreams       = 64
-	defaultCacheBytes       = 64 << 20
+	defaultPageBytes       = 2 * 65450
+	defaultQueueBytes      = 4 << 20
+	defaultPoolBytes       = 64 << 20
+	defaultMaxMessageBytes = 1 << 20
+	defaultMaxStreams      = 64
+	defaultCacheBytes      = 64 << 20
 )
 
 // Limits of PublisherConfig.
@@ -161,16 +160,6 @@ type PublisherConfig struct {
 	// all of it is not kept. Default 64 MiB.
 	CacheBytes int
 
-	// HelloTimeout is how long a new connection may take to say hello. Default 5 s.
-	HelloTimeout time.Duration
-
-	// SubscribeTimeout is how long a connection may have no subscription: from its
-	// hello until its first one is complete, and from the end of its last one. It also
-	// bounds the time until a group of subscriptions is complete. Subscribers of this
-	// package leave by themselves. It is counted in quarters, so the end may come a
-	// quarter later. Default 10 s.
-	SubscribeTimeout time.Duration
-
 	// OnReady is called on the loop after ErrNoResources, when there is room again: a
 	// quarter of a queue that was full, or memory of the pool. Publishing may succeed
 	// again; the room may also be that of another tag's subscriber. It must not block;
@@ -193,9 +182,7 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	validate.Default(&c.PoolBytes, max(defaultPoolBytes, c.queueAndPage()))
 	validate.Default(&c.MaxStreams, defaultMaxStreams)
 	validate.Default(&c.MaxSubscribers, DefaultMaxSubscribers)
-	validate.Default(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
-	validate.Default(&c.HelloTimeout, defaultHelloTimeout)
-	validate.Default(&c.SubscribeTimeout, defaultSubscribeTimeout)
+	validate.Default(&c.MaxSubscribersPerHost, shareOfHost(c.MaxSubscribers))
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.CacheMessages != 0 {
 		validate.Default(&c.CacheBytes, defaultCacheBytes)
@@ -239,8 +226,6 @@ func (c PublisherConfig) Validate() error {
 		validate.Within(&v, "PoolBytes", c.PoolBytes, c.queueAndPage(), maxBytes)
 	}
 	validate.Within(&v, "FlushInterval", c.FlushInterval, 0, validate.MaxDuration)
-	v.Positive("HelloTimeout", c.HelloTimeout)
-	v.Positive("SubscribeTimeout", c.SubscribeTimeout)
 	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
 	if c.MaxStall != 0 && (c.MaxStall < time.Millisecond || c.MaxStall > validate.MaxDuration) {
 		v.Add("MaxStall is %v, want 1ms to %v, or 0 for ever", c.MaxStall, validate.MaxDuration)

@@ -26,7 +26,7 @@ type publisherHandler struct{ *Publisher }
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	l := p.newLink(ep)
-	l.deadline.Await(&p.alarms, p.cfg.HelloTimeout, l.helloMissed)
+	l.deadline.Await(&p.alarms, helloTimeout, l.helloMissed)
 	p.greet(l)
 }
 

@@ -72,7 +72,7 @@ func (p *Publisher) settle(l *link) {
 // awaitSubscription limits the time that a connection may have no subscription, or an
 // incomplete group.
 func (l *link) awaitSubscription() {
-	l.deadline.Await(&l.pub.alarms, l.pub.cfg.SubscribeTimeout, l.subscriptionMissed)
+	l.deadline.Await(&l.pub.alarms, subscribeTimeout, l.subscriptionMissed)
 }
 
 // subscriptionMissed ends a connection after too long without a subscription, or with

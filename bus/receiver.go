@@ -63,7 +63,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	}
 	cfg = cfg.withDefaults()
 	r := &Receiver{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
-	r.sub.role, r.sub.absence = subscription.RoleReceiver, cfg.SenderAbsence
+	r.sub.role = subscription.RoleReceiver
 	if err := self(cfg.Access, acl.Receive, cfg.Tags); err != nil {
 		return nil, err
 	}

@@ -13,11 +13,8 @@ import (
 	"tagbus/tags"
 )
 
-// Defaults of ReceiverConfig.
-const (
-	defaultMaxSenders    = 4096
-	defaultSenderAbsence = 15 * time.Second
-)
+// defaultMaxSenders is ReceiverConfig.MaxSenders unless set.
+const defaultMaxSenders = 4096
 
 // ReceiverConfig says how a Receiver receives. Only Tags has no default.
 type ReceiverConfig struct {
@@ -66,25 +63,13 @@ type ReceiverConfig struct {
 
 	// MaxSenders is the largest number of connections. A further one is refused, unless
 	// a connection that has sent nothing gives way: the oldest of the address that has
-	// most of these. Default 4096.
+	// most of these. One address, other than a loopback address, has at most three
+	// quarters of them. Default 4096.
 	MaxSenders int
-
-	// MaxSendersPerHost is how many of them may come from one address, so that one
-	// host cannot take all places. It does not bind loopback addresses. Default:
-	// three quarters of MaxSenders.
-	MaxSendersPerHost int
-
-	// SenderAbsence is how long a sender may take to come back after its connection is
-	// lost. Then a Vanished event says that it is gone for good. Default 15 s.
-	SenderAbsence time.Duration
 
 	// HeartbeatInterval and HeartbeatTimeout are those of PublisherConfig, with
 	// senders for subscribers. Defaults 2 s and 6 s.
 	HeartbeatInterval, HeartbeatTimeout time.Duration
-
-	// HelloTimeout is how long the peer of a new connection may take to say hello.
-	// Default 5 s.
-	HelloTimeout time.Duration
 
 	// OnEvent is called on the loop for every Event. It must not block and may
 	// call any method that does not block.
@@ -96,8 +81,6 @@ type ReceiverConfig struct {
 func (c ReceiverConfig) withDefaults() ReceiverConfig {
 	validate.Default(&c.Listen, anyLoopbackPort())
 	validate.Default(&c.MaxSenders, defaultMaxSenders)
-	validate.Default(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
-	validate.Default(&c.SenderAbsence, defaultSenderAbsence)
 	if c.host == nil {
 		c.host = hostaddr.System
 	}
@@ -109,7 +92,7 @@ func (c ReceiverConfig) subscriber() SubscriberConfig {
 	return SubscriberConfig{
 		Name: c.Name, Access: c.Access, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes, RetainBytes: c.RetainBytes,
 		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
-		HelloTimeout: c.HelloTimeout, OnEvent: c.OnEvent,
+		OnEvent: c.OnEvent,
 	}
 }
 
@@ -138,7 +121,5 @@ func (c ReceiverConfig) Validate() error {
 		validate.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)
 	}
 	validate.Within(&v, "MaxSenders", c.MaxSenders, 1, 1<<20)
-	validate.Within(&v, "MaxSendersPerHost", c.MaxSendersPerHost, 1, 1<<20)
-	v.Positive("SenderAbsence", c.SenderAbsence)
 	return v.Err()
 }

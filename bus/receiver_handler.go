@@ -36,7 +36,7 @@ type guest struct {
 func (h receiverHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	g := &guest{ep: ep, peer: &Peer{Addr: ep.Remote()}}
 	ep.SetContext(g)
-	g.deadline.Await(&h.r.sub.alarms, h.r.sub.cfg.HelloTimeout, func() { h.r.drop(g, ErrHelloTimeout) })
+	g.deadline.Await(&h.r.sub.alarms, helloTimeout, func() { h.r.drop(g, ErrHelloTimeout) })
 	h.r.greet(g)
 }
 
@@ -218,7 +218,7 @@ func (r *Receiver) greet(g *guest) {
 //
 // Errors: ErrTooManySenders, wrapped.
 func (r *Receiver) makeRoom(ep netio.Endpoint) error {
-	limits := admission.Limits{All: r.cfg.MaxSenders, Host: r.cfg.MaxSendersPerHost}
+	limits := admission.Limits{All: r.cfg.MaxSenders, Host: shareOfHost(r.cfg.MaxSenders)}
 	way, gaveWay, full := r.seats.Take(ep, ep.Remote().Addr().Unmap(), limits, nil, func(ep netio.Endpoint) bool {
 		src := ep.Context().(*source)
 		return src.fault == nil && !src.spoken

@@ -215,19 +215,19 @@ func withInstance(e directory.Entry, model string) directory.Entry {
 
 func TestTheConfigurationsOfBoth(t *testing.T) {
 	err := bus.ReceiverConfig{
-		Name: strings.Repeat("x", 256), MaxMessageBytes: 1 << 30, MaxSenders: -1, SenderAbsence: -1,
+		Name: strings.Repeat("x", 256), MaxMessageBytes: 1 << 30, MaxSenders: -1,
 		Subscription: bus.SubscriptionConfig{BacklogBytes: -1, Duplicates: bus.DuplicatesNewest, Timeout: time.Second}, HeartbeatInterval: 1, HeartbeatTimeout: 1,
 	}.Validate()
-	for _, field := range []string{"Name", "Tags", "MaxMessageBytes", "MaxSenders", "SenderAbsence", "Subscription", "Subscription.Duplicates", "Subscription.Timeout", "HeartbeatInterval", "HeartbeatTimeout"} {
+	for _, field := range []string{"Name", "Tags", "MaxMessageBytes", "MaxSenders", "Subscription", "Subscription.Duplicates", "Subscription.Timeout", "HeartbeatInterval", "HeartbeatTimeout"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("receiver: got %v, want a violation of %s", err, field)
 		}
 	}
 	err = bus.SenderConfig{
-		Name: strings.Repeat("x", 256), PageBytes: 1, ReconnectMin: 1, ReconnectMax: -1, HelloTimeout: -1,
+		Name: strings.Repeat("x", 256), PageBytes: 1, ReconnectMin: 1, ReconnectMax: -1,
 		HeartbeatInterval: 1, HeartbeatTimeout: 1, MaxStall: 1, CacheMessages: -1, CacheBytes: 1,
 	}.Validate()
-	for _, field := range []string{"Name", "PageBytes", "ReconnectMin", "HelloTimeout", "HeartbeatInterval", "HeartbeatTimeout", "MaxStall", "CacheMessages", "CacheBytes"} {
+	for _, field := range []string{"Name", "PageBytes", "ReconnectMin", "HeartbeatInterval", "HeartbeatTimeout", "MaxStall", "CacheMessages", "CacheBytes"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("sender: got %v, want a violation of %s", err, field)
 		}
@@ -242,7 +242,7 @@ func TestTheConfigurationsOfBoth(t *testing.T) {
 func TestASilentSenderOfAnotherHostIsSpared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), MaxSenders: 2, MaxSendersPerHost: 2}, newCollector().handle)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), MaxSenders: 2}, newCollector().handle)
 		p := &publisher{member: r.member}
 		come := func(c *crowd) *hand {
 			c.at = r.Addr()

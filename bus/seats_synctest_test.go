@@ -84,7 +84,7 @@ func TestAFloodOfIdleConnectionsKeepsNoSubscriberOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 16
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: most, SubscribeTimeout: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: most})
 		c := b.crowd(t)
 		flood := func() {
 			for range 3 * most {
@@ -171,7 +171,7 @@ func TestASubscriberThatComesBackTakesItsOldPlace(t *testing.T) {
 func TestSilentConnectionsKeepNoSubscriberOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), HelloTimeout: time.Hour, MaxSubscribers: 8})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 8})
 		c := b.crowd(t)
 		for range 1200 {
 			c.dial(p, newHand())
@@ -223,8 +223,8 @@ func TestAFloodOfSilentSendersKeepsNoSenderOut(t *testing.T) {
 }
 
 func TestTheLimitsOfStrangersAreChecked(t *testing.T) {
-	err := bus.PublisherConfig{Tags: tags.Of(1), SubscribeTimeout: -1, MaxSubscribersPerHost: -1}.Validate()
-	for _, field := range []string{"SubscribeTimeout", "MaxSubscribersPerHost"} {
+	err := bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribersPerHost: -1}.Validate()
+	for _, field := range []string{"MaxSubscribersPerHost"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("got %v, want %s named", err, field)
 		}

@@ -70,10 +70,6 @@ type SenderConfig struct {
 	// CacheBytes is the memory for that, for all tags together. Default 64 MiB.
 	CacheBytes int
 
-	// HelloTimeout is how long a receiver may take to answer a new connection.
-	// Default 5 s.
-	HelloTimeout time.Duration
-
 	// OnReady is called on the loop after ErrNoResources, when there is room
 	// again, as PublisherConfig.OnReady is. It must not block; it may send.
 	OnReady func()
@@ -99,7 +95,7 @@ func (c SenderConfig) publisher() PublisherConfig {
 		MaxMessageBytes: c.MaxMessageBytes, FlushInterval: c.FlushInterval, Policies: c.Policies,
 		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout, MaxStall: c.MaxStall,
 		CacheMessages: c.CacheMessages, CacheBytes: c.CacheBytes,
-		MaxSubscribers: maxReceivers, HelloTimeout: c.HelloTimeout, OnReady: c.OnReady, OnEvent: c.OnEvent,
+		MaxSubscribers: maxReceivers, OnReady: c.OnReady, OnEvent: c.OnEvent,
 	}
 }
 

@@ -60,7 +60,7 @@ func (src *source) update(e directory.Entry) {
 }
 
 // isDialed reports whether publishers dial this subscriber, as no directory lists them.
-func (s *Subscriber) isDialed() bool { return s.absence > 0 }
+func (s *Subscriber) isDialed() bool { return s.role == subscription.RoleReceiver }
 
 // accept takes over a connection that a publisher has dialed, after its hello. The
 // publisher's earlier connection, if any, has ended. Loop only.
@@ -100,7 +100,7 @@ func (src *source) await() {
 		src.unlisted()
 		return
 	}
-	src.contact.Wait(src.sub.absence)
+	src.contact.Wait(senderAbsence)
 	src.sub.forgetOldest()
 }
 

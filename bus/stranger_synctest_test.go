@@ -125,7 +125,7 @@ func TestARefusedPeerNeedNotReadWhy(t *testing.T) {
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
 		if closed != 1 {
-			t.Errorf("closed %d times after the HelloTimeout of 5 s, want once; events %v", closed, p.events)
+			t.Errorf("closed %d times after 5 s without a hello, want once; events %v", closed, p.events)
 		}
 	})
 }
@@ -208,8 +208,8 @@ func TestASubscriberSurvivesStrangers(t *testing.T) {
 }
 
 func TestConfigurationsAreCheckedAsAWhole(t *testing.T) {
-	err := bus.PublisherConfig{PageBytes: 1, MaxMessageBytes: -1, MaxStreams: -1, HelloTimeout: -1}.Validate()
-	for _, field := range []string{"Tags", "PageBytes", "MaxMessageBytes", "MaxStreams", "HelloTimeout"} {
+	err := bus.PublisherConfig{PageBytes: 1, MaxMessageBytes: -1, MaxStreams: -1}.Validate()
+	for _, field := range []string{"Tags", "PageBytes", "MaxMessageBytes", "MaxStreams"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("publisher: got %v, want %s named", err, field)
 		}

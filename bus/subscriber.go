@@ -48,8 +48,7 @@ type Subscriber struct {
 	laneMu      sync.Mutex
 	laneConfigs []SubscriptionConfig // by the number of the lane
 
-	role    string        // of this side, in its hello
-	absence time.Duration // how long a lost publisher may take to dial again; 0: publishers are dialed
+	role string // of this side, in its hello
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
@@ -150,7 +149,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
-	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
+	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, helloTimeout)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}

@@ -56,10 +56,6 @@ type SubscriberConfig struct {
 	// random. Defaults 100 ms and 5 s.
 	ReconnectMin, ReconnectMax time.Duration
 
-	// HelloTimeout is how long a publisher may take to answer a new
-	// connection. Default 5 s.
-	HelloTimeout time.Duration
-
 	// HeartbeatInterval is the longest time without a message to a publisher; after it
 	// a heartbeat is sent. Default 2 s, or a third of HeartbeatTimeout if that is
 	// shorter; 1 ms to an hour. If the publisher has a longer interval, that one
@@ -87,7 +83,6 @@ func (c SubscriberConfig) withDefaults() SubscriberConfig {
 	validate.Default(&c.QueueBytes, defaultQueueLimitBytes)
 	validate.Default(&c.RetainBytes, defaultRetainBytes)
 	setReconnect(&c.ReconnectMin, &c.ReconnectMax)
-	validate.Default(&c.HelloTimeout, defaultHelloTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
@@ -105,7 +100,6 @@ func (c SubscriberConfig) Validate() error {
 	validate.Within(&v, "QueueBytes", c.QueueBytes, 1, maxBytes)
 	validate.Within(&v, "RetainBytes", c.RetainBytes, 1, maxBytes)
 	checkReconnect(&v, c.ReconnectMin, c.ReconnectMax)
-	v.Positive("HelloTimeout", c.HelloTimeout)
 	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
 	checkMonitor(&v, c.Monitor)
 	return v.Err()

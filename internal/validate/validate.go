@@ -3,7 +3,7 @@
 // Package validate fills in the defaults of configurations and collects what is
 // wrong with them, so that all packages report it in one form:
 //
-//	netio: invalid configuration: Backlog is -1, want 1 to 1048576
+//	netio: invalid configuration: MaxEndpoints is -1, want 1 to 1048576
 package validate
 
 import (

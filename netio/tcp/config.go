@@ -17,12 +17,31 @@ const DefaultMaxEndpoints = 4096
 const (
 	defaultKeepaliveIdle     = 5 * time.Second
 	defaultKeepaliveInterval = 2 * time.Second
-	defaultKeepaliveProbes   = 3
 	defaultUserTimeout       = 10 * time.Second
-	defaultBacklog           = 4096
-	defaultAcceptBudget      = 64
-	defaultAcceptPause       = 100 * time.Millisecond
-	defaultPartialTimeout    = 2 * time.Second
+)
+
+const (
+	// keepaliveProbes is how often the system asks a silent peer for a sign of life.
+	keepaliveProbes = 3
+
+	// backlog is the number of connections that wait to be accepted; the system caps it
+	// at net.core.somaxconn.
+	backlog = 4096
+
+	// acceptBudget is the number of connections accepted in one turn of the loop.
+	acceptBudget = 64
+
+	// acceptPause is how long a listen endpoint rests when the process has no free
+	// descriptor, or the system no memory.
+	acceptPause = 100 * time.Millisecond
+
+	// partialTimeout is how long a peer may stop in the middle of a message while its
+	// part lies in a shared receive buffer that others wait for. Then the connection
+	// ends with netio.ErrTimeout and counts as truncated. The time begins again with each
+	// byte, and is not measured while no endpoint waits; an endpoint that its own user has
+	// paused has no limit. As many strangers as there are buffers keep the others waiting
+	// for so long, again and again: share receive buffers among peers that are trusted.
+	partialTimeout = 2 * time.Second
 )
 
 // SystemCongestionControl as Config.CongestionControl is the system's algorithm
@@ -36,7 +55,6 @@ const sameHostCongestionControl = "reno"
 const (
 	maxSocketBufferBytes = 1 << 30
 	maxKeepalive         = 32767 * time.Second // of the system
-	maxKeepaliveProbes   = 127                 // of the system
 	maxCount             = 1 << 20
 	maxCongestionName    = 15 // of the system
 )
@@ -64,12 +82,11 @@ type Config struct {
 	CongestionControl string
 
 	// KeepaliveIdle is the silence after which the system asks the peer for a
-	// sign of life; it asks KeepaliveProbes times, every KeepaliveInterval.
-	// Defaults 5 s, 3, 2 s. Whole seconds. Negative KeepaliveIdle: never ask.
+	// sign of life; it asks three times, every KeepaliveInterval.
+	// Defaults 5 s and 2 s. Whole seconds. Negative KeepaliveIdle: never ask.
 	// With a UserTimeout it is that time, and not the number of probes, after
 	// which a silent peer is given up.
 	KeepaliveIdle, KeepaliveInterval time.Duration
-	KeepaliveProbes                  int
 
 	// UserTimeout is how long sent bytes may stay unacknowledged, or the peer
 	// may have no room for more, before the connection ends with ETIMEDOUT. A
@@ -80,32 +97,9 @@ type Config struct {
 	// least 1 ms.
 	UserTimeout time.Duration
 
-	// Backlog is the number of connections that wait to be accepted; the
-	// system caps it at net.core.somaxconn. Default 4,096.
-	Backlog int
-
-	// AcceptBudget is the number of connections accepted in one turn of the
-	// loop. Default 64.
-	AcceptBudget int
-
 	// MaxEndpoints is the largest number of accepted connections. Further ones
 	// are closed at once and counted in Stats.AcceptShed. Default 4,096.
 	MaxEndpoints int
-
-	// AcceptPause is how long a listen endpoint rests when the process has no
-	// free descriptor, or the system no memory. Default 100 ms; at least 1 ms.
-	AcceptPause time.Duration
-
-	// PartialTimeout is how long a peer may stop in the middle of a message
-	// while its part lies in a shared receive buffer that others wait for. Then
-	// the connection ends with netio.ErrTimeout and counts as truncated. The
-	// time begins anew with each byte, and is not measured while no endpoint waits;
-	// an endpoint that its own user has paused has no limit. Default 2 s; at
-	// least 1 ms; negative: never. Without shared receive buffers it does not
-	// matter. As many strangers as there are buffers keep the others waiting for
-	// so long, again and again: share receive buffers among peers that are
-	// trusted.
-	PartialTimeout time.Duration
 
 	// TLS makes the backend that named "tls": all connections use TLS 1.3 with
 	// certificates on both sides. Default nil: none do.
@@ -115,20 +109,22 @@ type Config struct {
 	// slog.Default().
 	Logger *slog.Logger
 
-	readBudget int // of a test; 0: it follows the load
+	// Tests set these.
+	readBudget     int           // 0: it follows the load
+	acceptBudget   int           // default acceptBudget
+	acceptPause    time.Duration // default acceptPause
+	partialTimeout time.Duration // default partialTimeout; negative: never
 }
 
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
 	validate.Default(&c.KeepaliveIdle, defaultKeepaliveIdle)
 	validate.Default(&c.KeepaliveInterval, defaultKeepaliveInterval)
-	validate.Default(&c.KeepaliveProbes, defaultKeepaliveProbes)
 	validate.Default(&c.UserTimeout, defaultUserTimeout)
-	validate.Default(&c.Backlog, defaultBacklog)
-	validate.Default(&c.AcceptBudget, defaultAcceptBudget)
 	validate.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
-	validate.Default(&c.AcceptPause, defaultAcceptPause)
-	validate.Default(&c.PartialTimeout, defaultPartialTimeout)
+	validate.Default(&c.acceptBudget, acceptBudget)
+	validate.Default(&c.acceptPause, acceptPause)
+	validate.Default(&c.partialTimeout, partialTimeout)
 	if c.TLS != nil {
 		c.TLS = c.TLS.withDefaults()
 	}
@@ -151,18 +147,11 @@ func (c Config) Validate() error {
 	if c.KeepaliveIdle > 0 {
 		validate.Within(&v, "KeepaliveIdle", c.KeepaliveIdle, time.Second, maxKeepalive)
 		validate.Within(&v, "KeepaliveInterval", c.KeepaliveInterval, time.Second, maxKeepalive)
-		validate.Within(&v, "KeepaliveProbes", c.KeepaliveProbes, 1, maxKeepaliveProbes)
 	}
 	if c.UserTimeout > 0 {
 		validate.Within(&v, "UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
 	}
-	validate.Within(&v, "Backlog", c.Backlog, 1, maxCount)
-	validate.Within(&v, "AcceptBudget", c.AcceptBudget, 1, maxCount)
 	validate.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
-	validate.Within(&v, "AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
-	if c.PartialTimeout > 0 {
-		validate.Within(&v, "PartialTimeout", c.PartialTimeout, time.Millisecond, maxKeepalive)
-	}
 	v.Join(c.TLS.Validate())
 	v.Join(c.Config.Validate())
 	return v.Err()

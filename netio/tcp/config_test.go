@@ -17,9 +17,9 @@ import (
 func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	bad := tcp.Config{
 		SendBufferBytes: -1, ReceiveBufferBytes: 1<<31 - 1, CongestionControl: "much-too-long-a-name",
-		KeepaliveIdle: time.Millisecond, KeepaliveInterval: -1, KeepaliveProbes: 1000, UserTimeout: 1,
-		Backlog: -1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1, PartialTimeout: 1,
-		TLS: &tcp.TLS{HandshakeTimeout: 1, MaxHandshakes: -1, MaxRecords: -1},
+		KeepaliveIdle: time.Millisecond, KeepaliveInterval: -1, UserTimeout: 1,
+		MaxEndpoints: -1,
+		TLS:          &tcp.TLS{HandshakeTimeout: 1, MaxHandshakes: -1, MaxRecords: -1},
 	}
 	_, err := tcp.Opener(backendtest.StartLoop(t, reactor.Config{}).EventLoop, bad)(newWatcher())
 	if !errors.Is(err, netio.ErrInvalidConfig) {
@@ -27,7 +27,7 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	}
 	for _, field := range []string{
 		"SendBufferBytes is -1", "ReceiveBufferBytes is 2147483647", "CongestionControl is \"much", "KeepaliveIdle is 1ms", "KeepaliveInterval is -1ns",
-		"KeepaliveProbes is 1000", "UserTimeout is 1ns", "Backlog is -1", "AcceptBudget is -1", "MaxEndpoints is -1", "AcceptPause is -1ns", "PartialTimeout is 1ns",
+		"UserTimeout is 1ns", "MaxEndpoints is -1",
 		"TLS.Server is nil", "TLS.Client is nil", "TLS.HandshakeTimeout is 1ns", "TLS.MaxHandshakes is -1", "TLS.MaxRecords is -1, want 1 to 17179869184",
 	} {
 		if !strings.Contains(err.Error(), field) {
@@ -37,7 +37,7 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	if err := (tcp.Config{}).Validate(); err != nil {
 		t.Errorf("Validate of the zero value: got error %v, want none", err)
 	}
-	if err := (tcp.Config{KeepaliveIdle: -1, UserTimeout: -1, PartialTimeout: -1}).Validate(); err != nil {
+	if err := (tcp.Config{KeepaliveIdle: -1, UserTimeout: -1}).Validate(); err != nil {
 		t.Errorf("Validate without keepalive and timeouts: got error %v, want none", err)
 	}
 }

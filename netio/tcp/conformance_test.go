@@ -55,7 +55,7 @@ func TestConformance(t *testing.T) {
 		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: largest},
 		SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},
 	}
-	narrow := tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1}, 4<<10)
+	narrow := tcp.WithAcceptBudget(tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384}, 4<<10), 1)
 	narrowShared := narrow
 	narrowShared.Config = shared
 	tests := []struct {

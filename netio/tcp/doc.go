@@ -44,12 +44,11 @@
 //   - An endpoint that has used up its turn (see Limits) while others wait completes
 //     the message that it has begun and goes to the end of the line.
 //   - A peer that stops in the middle of a message, and so keeps others waiting,
-//     is disconnected after Config.PartialTimeout. Nothing ends a user's pause
+//     is disconnected after 2 s. Nothing ends a user's pause
 //     but the user: as many endpoints as there are buffers, paused between two messages
 //     of one read, hold up the rest.
 //   - A connection that breaks while its endpoint waits ends when a buffer has
-//     come and what was received before is delivered, or after
-//     Config.PartialTimeout; if that is negative, at once.
+//     come and what was received before is delivered, or after 2 s.
 //
 // See receive_pool.go.
 //

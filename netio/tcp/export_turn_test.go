@@ -55,3 +55,21 @@ func WithReadBudget(c Config, bytes int) Config {
 	c.readBudget = bytes
 	return c
 }
+
+// WithAcceptBudget fixes how many connections are accepted in one turn of the loop.
+func WithAcceptBudget(c Config, connections int) Config {
+	c.acceptBudget = connections
+	return c
+}
+
+// WithAcceptPause fixes how long a listen endpoint without descriptors rests.
+func WithAcceptPause(c Config, d time.Duration) Config {
+	c.acceptPause = d
+	return c
+}
+
+// WithPartialTimeout fixes how long a part may keep others waiting; negative: for ever.
+func WithPartialTimeout(c Config, d time.Duration) Config {
+	c.partialTimeout = d
+	return c
+}

@@ -43,7 +43,7 @@ func startLoops(t netiotest.TB, n int) []*reactor.EventLoop {
 }
 
 func TestConformanceWithSeveralLoops(t *testing.T) {
-	narrow := tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1}, 4<<10)
+	narrow := tcp.WithAcceptBudget(tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384}, 4<<10), 1)
 	cases := []struct {
 		cfg            tcp.Config
 		loops          int

@@ -34,7 +34,7 @@ func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listene
 	if err != nil {
 		return nil, err
 	}
-	actual, err := listen(fd, at, addr, b.config.Backlog)
+	actual, err := listen(fd, at, addr, backlog)
 	if err != nil {
 		_ = unix.Close(fd)
 		return nil, err
@@ -90,7 +90,7 @@ func (l *listenEndpoint) accept() {
 		return
 	}
 	b := l.backend
-	for range b.config.AcceptBudget {
+	for range b.config.acceptBudget {
 		fd, remote, errno := accept(l.fd)
 		switch errno {
 		case 0:
@@ -183,7 +183,7 @@ func (l *listenEndpoint) shed() {
 	if b.spare >= 0 {
 		_ = unix.Close(b.spare)
 	}
-	for range b.config.AcceptBudget {
+	for range b.config.acceptBudget {
 		fd, _, errno := accept(l.fd)
 		if errno != 0 {
 			break
@@ -203,9 +203,9 @@ func (l *listenEndpoint) rest(errno unix.Errno) {
 	b.Counters.AcceptErrors.Add(1)
 	if failed, tell := l.trouble.fail(); tell {
 		b.config.Logger.Warn("tcp: listen endpoint cannot accept, and tries again and again", "addr", l.Address,
-			"failed", failed, "every", b.config.AcceptPause, "err", errno)
+			"failed", failed, "every", b.config.acceptPause, "err", errno)
 	}
-	b.Alarms.Set(&l.resting, b.config.AcceptPause)
+	b.Alarms.Set(&l.resting, b.config.acceptPause)
 }
 
 // restored logs that accepting works again, if its failure was logged.

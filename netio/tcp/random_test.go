@@ -14,7 +14,7 @@ import (
 // socket buffers and budgets as they are and so small that nearly everything
 // is done in part. Each walk draws a netio.Config of its own.
 func TestRandomRun(t *testing.T) {
-	narrow := tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1}, 4<<10)
+	narrow := tcp.WithAcceptBudget(tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384}, 4<<10), 1)
 	tests := []struct {
 		name string
 		cfg  tcp.Config

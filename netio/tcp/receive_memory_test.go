@@ -129,8 +129,7 @@ func TestSharedReceiveMemoryIsConstant(t *testing.T) {
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &parts{}
-			tt.cfg.PartialTimeout = -1
-			h.b = openBackend(t, h, tt.cfg)
+			h.b = openBackend(t, h, tcp.WithPartialTimeout(tt.cfg, -1))
 			l, err := h.b.OpenListenEndpoint(loopback, netio.Params{Receive: tt.receive})
 			if err != nil {
 				t.Fatalf("OpenListenEndpoint: got error %v, want none", err)

@@ -31,7 +31,7 @@ const minReceiveBytes = 4 << 10
 // Threads: the loop.
 type receivePool struct {
 	alarms  *alarm.Clock
-	timeout time.Duration // Config.PartialTimeout
+	timeout time.Duration // partialTimeout
 	own     bool          // of one endpoint, with which it ends
 	buffers *netio.Pool
 	holders borrowers
@@ -60,7 +60,7 @@ func newReceivePool(b *backend, buffers, messageBytes int) (*receivePool, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &receivePool{alarms: &b.Alarms, timeout: b.config.PartialTimeout, buffers: pool}
+	p := &receivePool{alarms: &b.Alarms, timeout: b.config.partialTimeout, buffers: pool}
 	p.stall.F = func() { p.findStalled(time.Now()) }
 	return p, nil
 }

@@ -178,8 +178,7 @@ func TestAPanicGivesTheBufferBack(t *testing.T) {
 			panic("told to")
 		}
 	}
-	cfg := shared(1, 5000)
-	cfg.PartialTimeout = -1
+	cfg := tcp.WithPartialTimeout(shared(1, 5000), -1)
 	b, _ := openBackendOn(t, reactor.Config{Logger: slog.New(slog.DiscardHandler)}, w, cfg)
 	l, err := b.OpenListenEndpoint(loopback, netio.Params{})
 	if err != nil {

@@ -121,8 +121,7 @@ func TestAnEndpointResumedWithWholeMessagesIsNotStalled(t *testing.T) {
 	w := newWatcher()
 	var once sync.Once
 	w.AtData = func(ep netio.Endpoint, _ []byte) { once.Do(ep.PauseReceive) }
-	cfg := shared(1, 5000)
-	cfg.PartialTimeout = timeout
+	cfg := tcp.WithPartialTimeout(shared(1, 5000), timeout)
 	b, loop := openBackendLoop(t, w, cfg)
 	le, err := b.OpenListenEndpoint(loopback, netio.Params{})
 	if err != nil {

@@ -32,8 +32,7 @@ const rest = "st"
 // newLine returns a backend whose buffers have parts in them.
 func newLine(t *testing.T, timeout time.Duration, buffers int) *line {
 	t.Helper()
-	cfg := tcp.WithReadBudget(shared(buffers, 5000), 4<<10)
-	cfg.PartialTimeout = timeout
+	cfg := tcp.WithPartialTimeout(tcp.WithReadBudget(shared(buffers, 5000), 4<<10), timeout)
 	l := &line{}
 	w := newWatcher()
 	w.AtData = func(ep netio.Endpoint, _ []byte) { l.order = append(l.order, ep) }

@@ -60,7 +60,7 @@ func setOptions(fd int, c *Config) error {
 		set(unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1, "SO_KEEPALIVE")
 		set(unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(c.KeepaliveIdle/time.Second), "TCP_KEEPIDLE")
 		set(unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, int(c.KeepaliveInterval/time.Second), "TCP_KEEPINTVL")
-		set(unix.IPPROTO_TCP, unix.TCP_KEEPCNT, c.KeepaliveProbes, "TCP_KEEPCNT")
+		set(unix.IPPROTO_TCP, unix.TCP_KEEPCNT, keepaliveProbes, "TCP_KEEPCNT")
 	}
 	if c.UserTimeout > 0 {
 		set(unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(c.UserTimeout/time.Millisecond), "TCP_USER_TIMEOUT")

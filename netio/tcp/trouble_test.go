@@ -95,7 +95,7 @@ func TestAListenEndpointWithoutDescriptorsDoesNotFloodTheLog(t *testing.T) {
 	var log lockedBuffer
 	clock := newClock()
 	w := newWatcher()
-	b, _ := openBackendOn(t, reactor.Config{}, w, tcp.Config{AcceptPause: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	b, _ := openBackendOn(t, reactor.Config{}, w, tcp.WithAcceptPause(tcp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, time.Millisecond))
 	l, err := b.OpenListenEndpoint(loopback, netio.Params{})
 	if err != nil {
 		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
