@@ -50,10 +50,12 @@ const (
 	hostileSlice = 4 << 10 // the budget of a slice
 
 	// What a slice may take beyond its budget: the parts of jobs that cannot be cut, as
-	// one look at the largest set of a program, 8,160 ranges. A subscription to all tags
-	// in one piece would be more.
+	// one look at the largest set of a program, 8,160 ranges. With a policy a subscriber
+	// compares a set three times and passes it once more to ask for it, and the message
+	// that causes that may have as many ranges. A subscription to all tags in one piece
+	// would be more.
 	publisherSlack  = 8 << 10
-	subscriberSlack = 24 << 10
+	subscriberSlack = 40 << 10
 )
 
 // watchedLoop is a loop that counts what is posted.
