@@ -18,8 +18,12 @@ func TestASubscriptionMadeLaterIsRefusedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(halves)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3, 4), Access: x.as("uri:spiffe://cern.ch/daq/felix-07")})
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("uri:spiffe://cern.ch/dcs/hv")})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3, 4), Common: bus.Common{
+			Access: x.as("uri:spiffe://cern.ch/daq/felix-07"),
+		}})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{
+			Access: x.as("uri:spiffe://cern.ch/dcs/hv"),
+		}})
 		sub := subscribe(t, s, tags.Of(1), func(bus.Message) {})
 		_, err := s.Subscribe(tags.Of(3), func(m bus.Message) { t.Errorf("got %v, want nothing", m) })
 		must(t, err)
@@ -37,8 +41,8 @@ func TestAPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "1"}, {"who": "cn:s", "subscribe": "1"}, {"who": "cn:rogue", "subscribe": "1"}]}`)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Access: x.as("cn:p")})
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("cn:p")}})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
 		subscribe(t, s, tags.Of(1), func(bus.Message) {})
 		x.as("cn:rogue")
 		r := x.dials(t, p, subscription.Hello{Instance: s.Instance(), MaxMessageBytes: 2 << 20})
@@ -58,7 +62,7 @@ func TestDeniedAgainAndAgain(t *testing.T) {
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:rogue", "subscribe": "1"}]}`)
 		all, err := tags.Range(0, 1<<20)
 		must(t, err)
-		p := b.publisher(bus.PublisherConfig{Tags: all, Access: x.as("cn:p")})
+		p := b.publisher(bus.PublisherConfig{Tags: all, Common: bus.Common{Access: x.as("cn:p")}})
 		x.as("cn:rogue")
 		r := x.dials(t, p, subscription.Hello{Instance: "rogue", MaxMessageBytes: 2 << 20})
 		const most = 5000

@@ -41,12 +41,12 @@ func TestAnotherPeerAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(open)
-		wrong, wrongMember := b.openPublisher(signedBy{b.dir, "cn:q"}, bus.PublisherConfig{Tags: tags.Of(1), Access: x.as("cn:p")})
-		right, _ := b.openPublisher(signedBy{b.dir, "cn:p"}, bus.PublisherConfig{Tags: tags.Of(2), Access: x.as("cn:p")})
+		wrong, wrongMember := b.openPublisher(signedBy{b.dir, "cn:q"}, bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("cn:p")}})
+		right, _ := b.openPublisher(signedBy{b.dir, "cn:p"}, bus.PublisherConfig{Tags: tags.Of(2), Common: bus.Common{Access: x.as("cn:p")}})
 		x.as("")
 		plain, _ := b.openPublisher(signedBy{b.dir, "cn:p"}, bus.PublisherConfig{Tags: tags.Of(3)})
 		got := newCollector()
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
 		_, err := s.Subscribe(tags.Of(1, 2, 3), got.handle)
 		must(t, err)
 		time.Sleep(time.Minute)
@@ -79,11 +79,11 @@ func TestAnotherReceiverAnswers(t *testing.T) {
 		x.as("cn:r")
 		m := b.member()
 		defer m.loop.Close()
-		r, err := bus.NewReceiver(b.opener(m), signedBy{b.dir, "cn:q"}, bus.ReceiverConfig{Tags: tags.Of(2), Listen: anyPort(m.host)},
+		r, err := bus.NewReceiver(b.opener(m), signedBy{b.dir, "cn:q"}, bus.ReceiverConfig{Tags: tags.Of(2), Listening: bus.Listening{Listen: anyPort(m.host)}},
 			func(m bus.Message) { t.Errorf("got %v, want nothing", m) })
 		must(t, err)
 		defer func() { must(t, r.Close()) }()
-		s := b.sender(bus.SenderConfig{Name: "s", Access: x.as("cn:s")})
+		s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "s", Access: x.as("cn:s")}})
 		if err := s.Send(2, []byte("x")); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Errorf("got %v, want ErrNoReceiver", err)
 		}

@@ -87,9 +87,9 @@ func TestAStrangerSeesNothing(t *testing.T) {
 				b := newBed(t)
 				x := b.site(policy)
 				access := x.as("cn:hidden-principal")
-				p := b.publisher(bus.PublisherConfig{Name: "hidden-name", Tags: set, Access: access, CacheMessages: 1})
-				r := b.receiver(bus.ReceiverConfig{Name: "hidden-name", Tags: set, Access: access}, func(bus.Message) {})
-				s := b.subscriber(bus.SubscriberConfig{Name: "hidden-peer", Access: access})
+				p := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "hidden-name", Access: access}, Tags: set, Sending: bus.Sending{CacheMessages: 1}})
+				r := b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "hidden-name", Access: access}, Tags: set}, func(bus.Message) {})
+				s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "hidden-peer", Access: access}})
 				subscribe(t, s, set, func(bus.Message) {})
 				publishEach(t, p, 0x1234567890abcdef)
 				for _, certificate := range []string{"cn:stranger", ""} {
@@ -135,7 +135,7 @@ func TestAWrongListenerSeesNothing(t *testing.T) {
 				must(t, err)
 				access := x.as("cn:hidden-principal")
 				if role == "" {
-					s := b.subscriber(bus.SubscriberConfig{Name: "hidden-name", Access: access})
+					s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "hidden-name", Access: access}})
 					_, err := s.Subscribe(set, func(m bus.Message) { t.Errorf("got %v, want nothing", m) })
 					must(t, err)
 					time.Sleep(time.Minute)
@@ -143,7 +143,7 @@ func TestAWrongListenerSeesNothing(t *testing.T) {
 					wantNothingOf(t, listener.got, secrets(t, s.Instance(), set))
 					s.wantRefused(t, "cn:stranger may not publish anything here")
 				} else {
-					s := b.sender(bus.SenderConfig{Name: "hidden-name", Access: access})
+					s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "hidden-name", Access: access}})
 					_ = s.Send(0x1234567890abcdef, []byte("hidden-peer"))
 					time.Sleep(time.Minute)
 					synctest.Wait()

@@ -34,16 +34,20 @@ func TestAPeerGetsWhatThePolicyAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(halves)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3, 4), Access: x.as("uri:spiffe://cern.ch/daq/felix-07"), CacheMessages: 3})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3, 4), Common: bus.Common{
+			Access: x.as("uri:spiffe://cern.ch/daq/felix-07"),
+		}, Sending: bus.Sending{CacheMessages: 3}})
 		publishEach(t, p, 1, 2, 3, 4) // kept, and replayed to a subscriber that may have it
-		half := b.subscriber(bus.SubscriberConfig{Access: x.as("uri:spiffe://cern.ch/dcs/hv")})
+		half := b.subscriber(bus.SubscriberConfig{Common: bus.Common{
+			Access: x.as("uri:spiffe://cern.ch/dcs/hv"),
+		}})
 		got := newCollector()
 		_, err := half.SubscribeWith(tags.Of(1, 2, 3, 4), got.handle, bus.SubscriptionConfig{Replay: 3})
 		must(t, err)
-		none := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:stranger")})
+		none := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:stranger")}})
 		_, err = none.Subscribe(tags.Of(1, 2, 3, 4), func(m bus.Message) { t.Errorf("got %v, want nothing", m) })
 		must(t, err)
-		anonymous := b.subscriber(bus.SubscriberConfig{Access: x.as("")})
+		anonymous := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("")}})
 		_, err = anonymous.Subscribe(tags.Of(1), func(m bus.Message) { t.Errorf("got %v, want nothing", m) })
 		must(t, err)
 		synctest.Wait()
@@ -88,12 +92,12 @@ func TestAPolicyThatAllowsLessTakesTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "1-4"}, {"who": "cn:other", "subscribe": "1-4"}]}`)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3, 4), Access: x.as("cn:p")})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3, 4), Common: bus.Common{Access: x.as("cn:p")}})
 		got, other := newCollector(), newCollector()
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
 		_, err := s.Subscribe(tags.Of(1, 2, 3, 4), got.handle)
 		must(t, err)
-		o := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:other")})
+		o := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:other")}})
 		_, err = o.Subscribe(tags.Of(1, 2, 3, 4), other.handle)
 		must(t, err)
 		synctest.Wait()
@@ -134,9 +138,9 @@ func TestAPolicyThatAllowsMoreGivesMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "1"}]}`)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Access: x.as("cn:p")})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Common: bus.Common{Access: x.as("cn:p")}})
 		got := newCollector()
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
 		_, err := s.Subscribe(tags.Of(1, 2), got.handle)
 		must(t, err)
 		_, err = s.Subscribe(tags.Of(3), got.handle)
@@ -165,7 +169,7 @@ func TestAPublisherMayNotSendWhatItAnnounces(t *testing.T) {
 		x := b.site(`{"rules":[{"who": "*", "subscribe": "*"}, {"who": "cn:p", "publish": "1-2"}]}`)
 		m := b.member()
 		defer m.loop.Close()
-		_, err := bus.NewPublisher(b.opener(m), b.dir, bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Access: x.as("cn:p")})
+		_, err := bus.NewPublisher(b.opener(m), b.dir, bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Common: bus.Common{Access: x.as("cn:p")}})
 		if !errors.Is(err, bus.ErrNotAllowed) || !strings.Contains(err.Error(), "cn:p may not publish 0x0000000000000003") {
 			t.Errorf("got %v, want that its own policy refuses tag 3", err)
 		}
@@ -173,7 +177,7 @@ func TestAPublisherMayNotSendWhatItAnnounces(t *testing.T) {
 		x.as("cn:q")
 		wrong := b.publisher(bus.PublisherConfig{Tags: tags.Of(4)})
 		got := newCollector()
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
 		_, err = s.Subscribe(tags.Of(1, 2, 3, 4), got.handle)
 		must(t, err)
 		synctest.Wait()
@@ -205,20 +209,20 @@ func TestSendersAndReceiversGoByThePolicy(t *testing.T) {
 		x := b.site(`{"rules":[{"who": "cn:r", "receive": "1-2"}, {"who": "cn:s", "send": "1"}]}`)
 		m := b.member()
 		defer m.loop.Close()
-		_, err := bus.NewReceiver(b.opener(m), b.dir, bus.ReceiverConfig{Tags: tags.Of(3), Access: x.as("cn:r")}, nil)
+		_, err := bus.NewReceiver(b.opener(m), b.dir, bus.ReceiverConfig{Tags: tags.Of(3), Common: bus.Common{Access: x.as("cn:r")}}, nil)
 		if !errors.Is(err, bus.ErrNotAllowed) {
 			t.Errorf("got %v, want ErrNotAllowed: it may not receive tag 3", err)
 		}
 		in := inbox{}
-		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Access: x.as("cn:r")}, in.handle)
-		s := b.sender(bus.SenderConfig{Name: "s", Access: x.as("cn:s")})
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: x.as("cn:r")}}, in.handle)
+		s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "s", Access: x.as("cn:s")}})
 		must(t, s.SendContext(t.Context(), 1, []byte("one")))
 		synctest.Wait()
 		in.want(t, "s", 1, "one")
 		if err := s.Send(2, []byte("two")); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Errorf("got %v, want ErrNoReceiver: the receiver does not take tag 2 of it", err)
 		}
-		stranger := b.sender(bus.SenderConfig{Name: "x", Access: x.as("cn:x")})
+		stranger := b.sender(bus.SenderConfig{Common: bus.Common{Name: "x", Access: x.as("cn:x")}})
 		if err := stranger.Send(1, nil); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Errorf("got %v, want ErrNoReceiver", err)
 		}
@@ -240,12 +244,12 @@ func TestACertificateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "*", "subscribe": "*", "publish": "*"}]}`)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Access: x.as("cn:p")})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("cn:p")}})
 		got, kept := newCollector(), newCollector()
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
 		_, err := s.Subscribe(tags.Of(1), got.handle)
 		must(t, err)
-		o := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:o")})
+		o := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:o")}})
 		_, err = o.Subscribe(tags.Of(1), kept.handle)
 		must(t, err)
 		synctest.Wait()
@@ -270,9 +274,9 @@ func TestAConnectionEndsWithTheTimeOfACertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "*", "subscribe": "*", "publish": "*"}]}`)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Access: x.as("cn:p")})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("cn:p")}})
 		end := time.Now().Add(time.Hour)
-		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s", identitytest.Valid(time.Now().Add(-time.Hour), end))})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s", identitytest.Valid(time.Now().Add(-time.Hour), end))}})
 		_, err := s.Subscribe(tags.Of(1), func(bus.Message) {})
 		must(t, err)
 		synctest.Wait()

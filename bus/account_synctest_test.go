@@ -30,7 +30,7 @@ func newAccountRun(t *testing.T, policy bus.Policy, poolBytes int) *accountRun {
 	t.Helper()
 	r := &accountRun{t: t, bed: newBed(t), published: make(map[tags.Tag]uint64), delivered: make(map[tags.Tag]uint64)}
 	r.pub = r.bed.publisher(bus.PublisherConfig{
-		Tags: tags.Of(1, 2), PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 4096, PoolBytes: poolBytes,
+		Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 4096, PoolBytes: poolBytes},
 	})
 	r.sub = r.bed.subscriber(bus.SubscriberConfig{})
 	r.bed.net.SetWindow(netip.AddrPort{}, r.host(), 1024)

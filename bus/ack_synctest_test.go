@@ -27,7 +27,7 @@ func TestSendAckedReturnsWhenTheHandlerHas(t *testing.T) {
 				handled++
 			}
 		})
-		s := b.sender(bus.SenderConfig{FlushInterval: time.Hour, PageBytes: 4096, MaxMessageBytes: 100_000})
+		s := b.sender(bus.SenderConfig{Sending: bus.Sending{FlushInterval: time.Hour, PageBytes: 4096, MaxMessageBytes: 100_000}})
 		must(t, s.SendContext(t.Context(), 2, nil))
 		for i := range 100 {
 			must(t, s.Send(2, nil)) // they share the page of the other tag
@@ -51,7 +51,7 @@ func TestManyAcksAtOnce(t *testing.T) {
 		defer mu.Unlock()
 		handled[string(m.Data)] = true
 	})
-	s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000})
+	s := b.sender(bus.SenderConfig{Sending: bus.Sending{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000}})
 	var wg sync.WaitGroup
 	for g := range 20 {
 		wg.Go(func() {
@@ -141,7 +141,7 @@ func TestAnAckThatDoesNotCome(t *testing.T) {
 				policy, err := bus.ParsePolicy(test.policy)
 				must(t, err)
 				r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Subscription: bus.SubscriptionConfig{Policy: policy}}, func(bus.Message) {})
-				s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 64 << 10, PoolBytes: 1 << 20, MaxMessageBytes: 1000, ReconnectMin: time.Hour})
+				s := b.sender(bus.SenderConfig{Sending: bus.Sending{PageBytes: 1024, QueueBytes: 64 << 10, PoolBytes: 1 << 20, MaxMessageBytes: 1000}, Dialing: bus.Dialing{ReconnectMin: time.Hour}})
 				must(t, s.SendContext(t.Context(), 1, nil))
 				synctest.Wait()
 				test.prepare(t, b, s, r)
@@ -178,7 +178,7 @@ func TestAllPoliciesAcknowledgeWhatTheyDeliver(t *testing.T) {
 				must(t, err)
 				in := make(inbox)
 				b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Subscription: bus.SubscriptionConfig{Policy: policy}}, in.handle)
-				s := b.sender(bus.SenderConfig{FlushInterval: time.Hour})
+				s := b.sender(bus.SenderConfig{Sending: bus.Sending{FlushInterval: time.Hour}})
 				must(t, s.WaitReceivers(t.Context(), tags.Of(1, 2)))
 				for i := range 10 {
 					must(t, s.Send(2, nil))

@@ -37,8 +37,8 @@ func TestAnAddressThatCannotBeAnnounced(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			for _, err := range []error{
-				bus.PublisherConfig{Tags: tags.Of(1), Advertise: test.advertise}.Validate(),
-				bus.ReceiverConfig{Tags: tags.Of(1), Advertise: test.advertise}.Validate(),
+				bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Advertise: test.advertise}}.Validate(),
+				bus.ReceiverConfig{Tags: tags.Of(1), Listening: bus.Listening{Advertise: test.advertise}}.Validate(),
 			} {
 				switch {
 				case test.want == "" && err == nil:
@@ -70,8 +70,8 @@ func TestAMonitorThatCannotBeAnnounced(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			for _, err := range []error{
-				bus.PublisherConfig{Tags: tags.Of(1), Monitor: test.monitor}.Validate(),
-				bus.ReceiverConfig{Tags: tags.Of(1), Monitor: test.monitor}.Validate(),
+				bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Monitor: test.monitor}}.Validate(),
+				bus.ReceiverConfig{Tags: tags.Of(1), Common: bus.Common{Monitor: test.monitor}}.Validate(),
 			} {
 				if test.want == "" && err == nil {
 					continue
@@ -90,8 +90,8 @@ func TestAMonitorIsAnnounced(t *testing.T) {
 		b := newBed(t)
 		as := []netip.AddrPort{netip.MustParseAddrPort("192.168.7.7:4711")}
 		monitor := netip.MustParseAddrPort("0.0.0.0:9100")
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Advertise: as, Monitor: monitor})
-		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(2), Advertise: as, Monitor: monitor}, func(bus.Message) {})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Advertise: as}, Common: bus.Common{Monitor: monitor}})
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(2), Listening: bus.Listening{Advertise: as}, Common: bus.Common{Monitor: monitor}}, func(bus.Message) {})
 		must(t, p.AddTags(tags.Of(3)))
 		entries, err := b.dir.List()
 		must(t, err)
@@ -120,8 +120,8 @@ func TestWhatIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		as := []netip.AddrPort{netip.MustParseAddrPort("192.168.7.7:4711"), netip.MustParseAddrPort("[fd00::7]:0")}
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Advertise: as})
-		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(2), Advertise: as}, func(bus.Message) {})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Advertise: as}})
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(2), Listening: bus.Listening{Advertise: as}}, func(bus.Message) {})
 		entries, err := b.dir.List()
 		must(t, err)
 		for instance, port := range map[string]uint16{p.Instance(): p.Addr().Port(), r.Instance(): r.Addr().Port()} {

@@ -20,7 +20,7 @@ func TestABatchTakesTheMemoryOfItsMessages(t *testing.T) {
 		b := newBed(t)
 		all, err := tags.Range(1, subscriptions)
 		must(t, err)
-		p := b.publisher(bus.PublisherConfig{Tags: all, FlushInterval: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: all, Sending: bus.Sending{FlushInterval: time.Hour}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		got := 0
 		for tag := range tags.Tag(subscriptions) {

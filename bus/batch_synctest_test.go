@@ -27,7 +27,7 @@ func text(batch []bus.Message) (all []string) {
 func TestABatchIsThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), FlushInterval: time.Hour, PageBytes: 1024})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{FlushInterval: time.Hour, PageBytes: 1024}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		var batches [][]string
 		sub, err := s.SubscribeBatch(tags.Of(1, 2), func(batch []bus.Message) { batches = append(batches, text(batch)) }, bus.SubscriptionConfig{})
@@ -88,7 +88,7 @@ func TestABatchMayBeRetained(t *testing.T) {
 func TestABatchHandlerThatPanicsCostsOnlyItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), FlushInterval: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{FlushInterval: time.Hour}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		calls, after := 0, 0
 		first, err := s.SubscribeBatch(tags.Of(1), func([]bus.Message) {
@@ -125,7 +125,7 @@ func TestABatchHandlerThatPanicsCostsOnlyItself(t *testing.T) {
 func TestAClosedBatchSubscriptionGetsNothingMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), FlushInterval: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{FlushInterval: time.Hour}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		got := 0
 		var sub *bus.Subscription

@@ -36,7 +36,7 @@ func newBothRun(t *testing.T, policy bus.Policy, queue, cache int) *bothRun {
 		r.bed.net.SetWindow(anybody, anyPort(r.receivers[i].host), 1024)
 	}
 	r.sender = r.bed.sender(bus.SenderConfig{
-		PageBytes: 512, MaxMessageBytes: 400, QueueBytes: queue, PoolBytes: 16 * queue, CacheMessages: cache,
+		Sending: bus.Sending{PageBytes: 512, MaxMessageBytes: 400, QueueBytes: queue, PoolBytes: 16 * queue, CacheMessages: cache},
 	})
 	must(t, r.sender.WaitReceivers(t.Context(), tags.Of(1, 2)))
 	synctest.Wait() // the receivers know, too
@@ -208,7 +208,7 @@ func TestAGroupWithAnothersTagIsRefusedAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)
-		b.receiver(bus.ReceiverConfig{Name: "owner", Tags: tags.Of(1)}, in.handle)
+		b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "owner"}, Tags: tags.Of(1)}, in.handle)
 		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3)})
 		must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
 		ask := func(id uint64, tag tags.Tag, withNext bool) []byte {

@@ -77,9 +77,9 @@ func TestAReceiverThatTakesNothingIsCutOff(t *testing.T) {
 				policy, err := bus.ParsePolicy(test.policy)
 				must(t, err)
 				r := b.receiver(bus.ReceiverConfig{
-					Tags: tags.Of(1), QueueBytes: 1, Subscription: bus.SubscriptionConfig{Policy: policy},
+					Tags: tags.Of(1), Receiving: bus.Receiving{QueueBytes: 1}, Subscription: bus.SubscriptionConfig{Policy: policy},
 				}, nil)
-				s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000, MaxStall: test.maxStall})
+				s := b.sender(bus.SenderConfig{Sending: bus.Sending{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000, MaxStall: test.maxStall}})
 				b.net.SetWindow(anybody, anyPort(r.host), 1024)
 				must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
 				for s.Send(1, make([]byte, 900)) == nil {

@@ -28,8 +28,10 @@ func TestTheBudgetOfThePool(t *testing.T) {
 		)
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{
-			Tags: tagRange(t, 0, subscribers*policies), PageBytes: page, MaxMessageBytes: 1000, QueueBytes: queue,
-			PoolBytes: subscribers*policies*queue + streams*page + queue, MaxStreams: streams,
+			Tags: tagRange(t, 0, subscribers*policies), Sending: bus.Sending{
+				PageBytes: page, MaxMessageBytes: 1000, QueueBytes: queue,
+				PoolBytes: subscribers*policies*queue + streams*page + queue,
+			}, MaxStreams: streams,
 		})
 		c := newCollector()
 		subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(0), c.handle)
@@ -79,7 +81,7 @@ func TestControlIsNotBehindData(t *testing.T) {
 		b := newBed(t)
 		const pages = 32
 		p := b.publisher(bus.PublisherConfig{
-			Tags: tags.Of(5), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: pages << 10, Policies: []bus.PolicyKind{bus.Block},
+			Tags: tags.Of(5), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: pages << 10, Policies: []bus.PolicyKind{bus.Block}},
 		})
 		five, err := tags.Of(5).MarshalBinary()
 		must(t, err)

@@ -84,7 +84,7 @@ func TestAReceiverThatIsBusyWhenASenderComesBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				r := b.receiver(bus.ReceiverConfig{Tags: tagRange(t, 1, 500)}, ignore)
-				out := b.sender(bus.SenderConfig{Tags: tagRange(t, 1, 500), ReconnectMin: 10 * time.Millisecond, ReconnectMax: 10 * time.Millisecond})
+				out := b.sender(bus.SenderConfig{Tags: tagRange(t, 1, 500), Dialing: bus.Dialing{ReconnectMin: 10 * time.Millisecond, ReconnectMax: 10 * time.Millisecond}})
 				must(t, out.WaitReceivers(t.Context(), tags.Of(1)))
 				for tag := tags.Tag(1); tag <= 500; tag++ {
 					must(t, out.SendAcked(t.Context(), tag, nil))

@@ -21,7 +21,7 @@ func TestSubscribingWhilePublishing(t *testing.T) {
 		b := newBed(t)
 		all := tags.Of(0, 1, 2, 3)
 		p := b.publisher(bus.PublisherConfig{
-			Tags: all, PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 1000,
+			Tags: all, Sending: bus.Sending{PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 1000},
 			MaxStreams: streams,
 		})
 		stop := make(chan struct{})

@@ -47,11 +47,8 @@ const (
 // host cannot take all places. It does not bind loopback addresses.
 func shareOfHost(all int) int { return max(1, all-all/4) }
 
-// Defaults that several configurations have.
+// Heartbeats.
 const (
-	defaultReconnectMin = 100 * time.Millisecond
-	defaultReconnectMax = 5 * time.Second
-
 	defaultHeartbeatInterval = 2 * time.Second
 	defaultHeartbeatTimeout  = 6 * time.Second
 	maxHeartbeatInterval     = time.Hour
@@ -79,19 +76,6 @@ func anyLoopbackPort() netip.AddrPort {
 func checkName(v *validate.Violations, name string) {
 	if len(name) > maxNameBytes {
 		v.Add("Name has %d bytes, want at most %d", len(name), maxNameBytes)
-	}
-}
-
-// setReconnect fills in the defaults of the delays between tries.
-func setReconnect(least, most *time.Duration) {
-	validate.Default(least, defaultReconnectMin)
-	validate.Default(most, max(defaultReconnectMax, *least))
-}
-
-// checkReconnect checks the delays between tries.
-func checkReconnect(v *validate.Violations, least, most time.Duration) {
-	if least < time.Millisecond || most < least || most > validate.MaxDuration {
-		v.Add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max <= %v", least, most, validate.MaxDuration)
 	}
 }
 

@@ -100,7 +100,7 @@ func TestASubscriberCannotStandAboveWhatWasPublished(t *testing.T) {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), CacheMessages: 10, CacheBytes: 1 << 16})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{CacheMessages: 10, CacheBytes: 1 << 16}})
 				for range 3 {
 					must(t, p.Publish(1, nil))
 				}
@@ -194,7 +194,7 @@ func TestTheCountsOfASubscriberDoNotWrap(t *testing.T) {
 					liar.answer = append(liar.answer, test.page)
 				}
 				b.impostor(liar, "liar", tags.Of(1, 2))
-				s := b.subscriber(bus.SubscriberConfig{ReconnectMin: time.Hour, ReconnectMax: time.Hour})
+				s := b.subscriber(bus.SubscriberConfig{Dialing: bus.Dialing{ReconnectMin: time.Hour, ReconnectMax: time.Hour}})
 				_, err := s.Subscribe(tags.Of(1, 2), func(bus.Message) {})
 				must(t, err)
 				time.Sleep(time.Second)

@@ -55,8 +55,8 @@ func TestACrowdedPublisherBeatsLessOften(t *testing.T) {
 		last := b.hearing()
 		p, first, _ := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{}, ignore)
 		b.crowdAt(t, p, 998)
-		late, mute := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{HeartbeatInterval: bus.HeartbeatsOff})
-		slow := b.subscriber(bus.SubscriberConfig{HeartbeatInterval: 15 * time.Second})
+		late, mute := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: bus.HeartbeatsOff}})
+		slow := b.subscriber(bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: 15 * time.Second}})
 		for _, s := range []*subscriber{late, mute, slow} {
 			subscribe(t, s, tags.Of(1), ignore)
 		}
@@ -136,9 +136,9 @@ func TestTheLeastPatientPeerIsFollowed(t *testing.T) {
 			t.Run(every.String()+", "+interval.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := newBed(t)
-					p, sub, _ := b.pair(bus.PublisherConfig{HeartbeatInterval: every, HeartbeatTimeout: 2 * every}, bus.SubscriberConfig{HeartbeatInterval: interval}, ignore)
-					r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), HeartbeatInterval: every, HeartbeatTimeout: 2 * every}, ignore)
-					s := b.sender(bus.SenderConfig{HeartbeatInterval: interval})
+					p, sub, _ := b.pair(bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: every, HeartbeatTimeout: 2 * every}}, bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: interval}}, ignore)
+					r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Common: bus.Common{HeartbeatInterval: every, HeartbeatTimeout: 2 * every}}, ignore)
+					s := b.sender(bus.SenderConfig{Common: bus.Common{HeartbeatInterval: interval}})
 					must(t, s.SendContext(t.Context(), 1, nil))
 					time.Sleep(time.Duration(tests.Fewer(20)) * every)
 					synctest.Wait()

@@ -62,7 +62,7 @@ func newDialBed(t *testing.T) *dialBed {
 var dialedSides = map[string]func(x *dialBed, listen netip.AddrPort, advertise []netip.AddrPort){
 	"subscriber": func(x *dialBed, listen netip.AddrPort, advertise []netip.AddrPort) {
 		m := x.member()
-		cfg := bus.PublisherConfig{Tags: tags.Of(1), Listen: listen, Advertise: advertise, MaxSubscribers: 1, OnEvent: m.note, Monitor: x.monitor}
+		cfg := bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen, Advertise: advertise}, MaxSubscribers: 1, Common: bus.Common{OnEvent: m.note, Monitor: x.monitor}}
 		if x.addresses != nil {
 			bus.SetPublisherHost(&cfg, x.addresses)
 		}
@@ -71,7 +71,7 @@ var dialedSides = map[string]func(x *dialBed, listen netip.AddrPort, advertise [
 		x.tb.Cleanup(func() { must(x.tb, p.Close()); m.loop.Close() })
 		x.listens, x.state = m, p.State
 		x.begin(func(d *member) func() error {
-			s, err := bus.NewSubscriber(x.opener(d), x.dir, bus.SubscriberConfig{OnEvent: d.note})
+			s, err := bus.NewSubscriber(x.opener(d), x.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: d.note}})
 			must(x.tb, err)
 			_, err = s.Subscribe(tags.Of(1), func(bus.Message) {})
 			must(x.tb, err)
@@ -80,7 +80,7 @@ var dialedSides = map[string]func(x *dialBed, listen netip.AddrPort, advertise [
 	},
 	"sender": func(x *dialBed, listen netip.AddrPort, advertise []netip.AddrPort) {
 		m := x.member()
-		cfg := bus.ReceiverConfig{Tags: tags.Of(1), Listen: listen, Advertise: advertise, MaxSenders: 1, OnEvent: m.note, Monitor: x.monitor}
+		cfg := bus.ReceiverConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen, Advertise: advertise}, MaxSenders: 1, Common: bus.Common{OnEvent: m.note, Monitor: x.monitor}}
 		if x.addresses != nil {
 			bus.SetReceiverHost(&cfg, x.addresses)
 		}
@@ -89,7 +89,7 @@ var dialedSides = map[string]func(x *dialBed, listen netip.AddrPort, advertise [
 		x.tb.Cleanup(func() { must(x.tb, r.Close()); m.loop.Close() })
 		x.listens, x.state = m, r.State
 		x.begin(func(d *member) func() error {
-			s, err := bus.NewSender(x.opener(d), x.dir, bus.SenderConfig{Tags: tags.Of(1), OnEvent: d.note})
+			s, err := bus.NewSender(x.opener(d), x.dir, bus.SenderConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: d.note}})
 			must(x.tb, err)
 			return s.Close
 		})

@@ -60,7 +60,7 @@ func newOverflowing(t *testing.T, policy string) *overflowing {
 	t.Helper()
 	o := &overflowing{t: t, bed: newBed(t)}
 	o.pub = o.bed.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
-	o.sub = o.bed.subscriber(bus.SubscriberConfig{QueueBytes: 640})
+	o.sub = o.bed.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 640}})
 	parsed, err := bus.ParsePolicy(policy)
 	must(t, err)
 	o.queue, err = o.sub.SubscribeWith(tags.Of(1, 2), nil, bus.SubscriptionConfig{Policy: parsed})

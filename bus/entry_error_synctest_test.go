@@ -91,7 +91,7 @@ func TestAnEntryThatIsAnnouncedLateIsReported(t *testing.T) {
 		m := b.member()
 		away := errors.New("no server answers")
 		p, err := bus.NewPublisher(b.opener(m), late{b.dir, away}, bus.PublisherConfig{
-			Tags: tags.Of(1), Listen: anyPort(m.host), OnEvent: m.note,
+			Tags: tags.Of(1), Listening: bus.Listening{Listen: anyPort(m.host)}, Common: bus.Common{OnEvent: m.note},
 		})
 		must(t, err)
 		defer m.loop.Close()

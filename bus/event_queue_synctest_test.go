@@ -41,12 +41,12 @@ func TestGapsOfManyTagsAreMerged(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				set := tagRange(t, 1, tags.Tag(test.tags))
-				p := b.publisher(bus.PublisherConfig{Tags: set, PageBytes: 32 << 10, QueueBytes: 128 << 10, PoolBytes: 1 << 20, MaxMessageBytes: 1000})
+				p := b.publisher(bus.PublisherConfig{Tags: set, Sending: bus.Sending{PageBytes: 32 << 10, QueueBytes: 128 << 10, PoolBytes: 1 << 20, MaxMessageBytes: 1000}})
 				var posts postCount
 				var told, lost, received uint64
 				m := b.member()
 				behind := make(chan uint64, 1)
-				s, err := bus.NewSubscriber(posts.counted(b.opener(m)), b.dir, bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+				s, err := bus.NewSubscriber(posts.counted(b.opener(m)), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
 					if e.Kind != bus.Gap {
 						return
 					}
@@ -54,7 +54,7 @@ func TestGapsOfManyTagsAreMerged(t *testing.T) {
 						m.loop.Post(func() { behind <- told })
 					}
 					lost += e.Count
-				}})
+				}}})
 				must(t, err)
 				policy, err := bus.ParsePolicy(test.policy)
 				must(t, err)
@@ -102,11 +102,11 @@ func TestAHostilePublishersLosses(t *testing.T) {
 		var posts postCount
 		var told, lost uint64
 		m := b.member()
-		s, err := bus.NewSubscriber(posts.counted(b.opener(m)), b.dir, bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+		s, err := bus.NewSubscriber(posts.counted(b.opener(m)), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
 			if e.Kind == bus.Gap {
 				told, lost = told+1, lost+e.Count
 			}
-		}})
+		}}})
 		must(t, err)
 		_, err = s.Subscribe(tagRange(t, 1, known), ignore)
 		must(t, err)
@@ -178,7 +178,7 @@ func TestAHostilePublishersRefusals(t *testing.T) {
 		slow := &slowly{kinds: make(map[bus.EventKind]int)}
 		m := b.member()
 		slow.follow(b, m)
-		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{OnEvent: slow.event})
+		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: slow.event}})
 		must(t, err)
 		_, err = s.Subscribe(tags.Of(1), ignore)
 		must(t, err)
@@ -209,7 +209,7 @@ func TestAHostileSubscribersLoop(t *testing.T) {
 		var posts postCount
 		m := b.member()
 		slow.follow(b, m)
-		p, err := bus.NewPublisher(posts.counted(b.opener(m)), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listen: anyPort(m.host), OnEvent: slow.event})
+		p, err := bus.NewPublisher(posts.counted(b.opener(m)), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: anyPort(m.host)}, Common: bus.Common{OnEvent: slow.event}})
 		must(t, err)
 		backend, _ := b.stranger(x)
 		must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
@@ -237,7 +237,7 @@ func TestAPausedLinkIsNotSilent(t *testing.T) {
 		const n = 20_000 // more events than may wait one by one
 		b := newBed(t)
 		slow := &slowly{kinds: make(map[bus.EventKind]int)}
-		p, _ := b.openPublisher(b.dir, bus.PublisherConfig{Tags: tags.Of(1), OnEvent: slow.event})
+		p, _ := b.openPublisher(b.dir, bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: slow.event}})
 		set, err := tags.Of(1).MarshalBinary()
 		must(t, err)
 		x := &flood{stranger: stranger{answer: xHello(t, "", 1000)}}
@@ -276,7 +276,7 @@ func TestDroppedEventsAreCounted(t *testing.T) {
 		b := newBed(t)
 		var ended, dropped int
 		m := b.member()
-		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
 			time.Sleep(2 * time.Millisecond)
 			var d *bus.EventsDroppedError
 			switch {
@@ -287,7 +287,7 @@ func TestDroppedEventsAreCounted(t *testing.T) {
 			default:
 				t.Errorf("got %v", e)
 			}
-		}})
+		}}})
 		must(t, err)
 		for range subscriptions {
 			_, err := s.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Timeout: time.Second})

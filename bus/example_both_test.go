@@ -44,7 +44,7 @@ func ExampleSender() {
 	}
 
 	ctx := context.Background()
-	sender, err := n.NewSender(bus.SenderConfig{Name: "control"})
+	sender, err := n.NewSender(bus.SenderConfig{Common: bus.Common{Name: "control"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -66,12 +66,14 @@ func ExampleReceiver() {
 	n, closeAll := openNode()
 	defer closeAll()
 	receiver, err := n.NewReceiver(bus.ReceiverConfig{
-		Name: "crate 7", Tags: tags.Of(1, 2),
-		OnEvent: func(e bus.Event) {
-			if e.Kind == bus.Goodbye {
-				fmt.Println("goodbye", e.Peer.Name)
-			}
-		},
+		Common: bus.Common{
+			Name: "crate 7",
+			OnEvent: func(e bus.Event) {
+				if e.Kind == bus.Goodbye {
+					fmt.Println("goodbye", e.Peer.Name)
+				}
+			},
+		}, Tags: tags.Of(1, 2),
 	}, func(m bus.Message) {
 		fmt.Printf("tag %d #%d of %s: %s\n", uint64(m.Tag), m.Counter, m.Publisher.Name, m.Data)
 	})
@@ -81,7 +83,7 @@ func ExampleReceiver() {
 
 	ctx := context.Background()
 	for _, name := range []string{"control", "monitor"} {
-		sender, err := n.NewSender(bus.SenderConfig{Name: name, Tags: receiver.Tags()})
+		sender, err := n.NewSender(bus.SenderConfig{Common: bus.Common{Name: name}, Tags: receiver.Tags()})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func TestConfigurationsAtTheEdgesOfTheirTypes(t *testing.T) {
 		flows  func(t *testing.T, config any) error
 	}{
 		{"publisher", bus.PublisherConfig{Tags: tags.Of(1)}, withPublisher},
-		{"publisher with a cache", bus.PublisherConfig{Tags: tags.Of(1), CacheMessages: 1}, withPublisher},
+		{"publisher with a cache", bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{CacheMessages: 1}}, withPublisher},
 		{"subscriber", bus.SubscriberConfig{}, withSubscriber},
 		{"subscription", bus.SubscriptionConfig{Policy: disconnect}, withSubscription},
 		{"sampling subscription", bus.SubscriptionConfig{Policy: sample}, withSubscription},

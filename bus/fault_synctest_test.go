@@ -51,7 +51,7 @@ func transferWith(t *testing.T, f *memnet.Fault, ofPublisher bool) {
 		b.fault = f
 	}
 	pm := b.member()
-	p, err := bus.NewPublisher(b.opener(pm), b.dir, bus.PublisherConfig{Tags: tags.Of(1, 2), Listen: anyPort(pm.host), OnEvent: pm.note})
+	p, err := bus.NewPublisher(b.opener(pm), b.dir, bus.PublisherConfig{Tags: tags.Of(1, 2), Listening: bus.Listening{Listen: anyPort(pm.host)}, Common: bus.Common{OnEvent: pm.note}})
 	if err != nil {
 		if f.Call() != "OpenListenEndpoint" {
 			t.Errorf("NewPublisher with a fault in %q: got error %v, want none", f.Call(), err)
@@ -66,7 +66,7 @@ func transferWith(t *testing.T, f *memnet.Fault, ofPublisher bool) {
 		b.fault = f
 	}
 	sm := b.member()
-	s, err := bus.NewSubscriber(b.opener(sm), b.dir, bus.SubscriberConfig{OnEvent: sm.note})
+	s, err := bus.NewSubscriber(b.opener(sm), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: sm.note}})
 	must(t, err)
 	defer sm.loop.Close()
 	defer func() { must(t, s.Close()) }()

@@ -33,7 +33,7 @@ func TestAnIdleConnectionStays(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p, s, _ := b.pair(bus.PublisherConfig{HeartbeatInterval: test.pub}, bus.SubscriberConfig{HeartbeatInterval: test.sub}, ignore)
+				p, s, _ := b.pair(bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: test.pub}}, bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: test.sub}}, ignore)
 				synctest.Wait()
 				traffic := func() (fromPub, fromSub uint64) {
 					return b.net.Traffic(anyPort(p.host), anyPort(s.host)).Messages, b.net.Traffic(anyPort(s.host), anyPort(p.host)).Messages
@@ -62,7 +62,7 @@ func TestBeatsDoNotPileUp(t *testing.T) {
 		t.Run(who+" does not read", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p, s, _ := b.pair(bus.PublisherConfig{HeartbeatTimeout: time.Hour}, bus.SubscriberConfig{HeartbeatTimeout: time.Hour}, ignore)
+				p, s, _ := b.pair(bus.PublisherConfig{Common: bus.Common{HeartbeatTimeout: time.Hour}}, bus.SubscriberConfig{Common: bus.Common{HeartbeatTimeout: time.Hour}}, ignore)
 				deaf, other := p.member, s.member
 				if who == "the subscriber" {
 					deaf, other = other, deaf
@@ -108,11 +108,11 @@ func TestHeartbeatsCanBeSwitchedOff(t *testing.T) {
 		sub                  bus.SubscriberConfig
 		lostAtPub, lostAtSub bool // after a minute's cut
 	}{
-		{"off at both", bus.PublisherConfig{HeartbeatInterval: -1}, bus.SubscriberConfig{HeartbeatInterval: -1}, false, false},
-		{"off at the publisher", bus.PublisherConfig{HeartbeatInterval: -1}, bus.SubscriberConfig{}, false, false},
-		{"off at the subscriber", bus.PublisherConfig{}, bus.SubscriberConfig{HeartbeatInterval: -1}, false, false},
-		{"a publisher that only sends", bus.PublisherConfig{HeartbeatTimeout: -1}, bus.SubscriberConfig{}, false, true},
-		{"a subscriber that only sends", bus.PublisherConfig{}, bus.SubscriberConfig{HeartbeatTimeout: -1}, true, false},
+		{"off at both", bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: -1}}, bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: -1}}, false, false},
+		{"off at the publisher", bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: -1}}, bus.SubscriberConfig{}, false, false},
+		{"off at the subscriber", bus.PublisherConfig{}, bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: -1}}, false, false},
+		{"a publisher that only sends", bus.PublisherConfig{Common: bus.Common{HeartbeatTimeout: -1}}, bus.SubscriberConfig{}, false, true},
+		{"a subscriber that only sends", bus.PublisherConfig{}, bus.SubscriberConfig{Common: bus.Common{HeartbeatTimeout: -1}}, true, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -134,9 +134,9 @@ func TestHeartbeatsCanBeSwitchedOff(t *testing.T) {
 func TestAPeerMayBeatMoreSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p, _, _ := b.pair(bus.PublisherConfig{HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: time.Second},
-			bus.SubscriberConfig{HeartbeatInterval: 5 * time.Second}, ignore)
-		quick := b.subscriber(bus.SubscriberConfig{HeartbeatInterval: 200 * time.Millisecond, HeartbeatTimeout: time.Second})
+		p, _, _ := b.pair(bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: time.Second}},
+			bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: 5 * time.Second}}, ignore)
+		quick := b.subscriber(bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: 200 * time.Millisecond, HeartbeatTimeout: time.Second}})
 		subscribe(t, quick, tags.Of(1), ignore)
 		time.Sleep(time.Minute)
 		b.net.Partition(anyPort(p.host), anybody)

@@ -95,8 +95,8 @@ func TestASilentPeerIsFoundOutInTime(t *testing.T) {
 					b := newBed(t)
 					last := b.hearing()
 					p, s, _ := b.pair(
-						bus.PublisherConfig{HeartbeatInterval: test.interval, HeartbeatTimeout: test.timeout},
-						bus.SubscriberConfig{HeartbeatInterval: test.interval, HeartbeatTimeout: test.timeout}, ignore)
+						bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: test.interval, HeartbeatTimeout: test.timeout}},
+						bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: test.interval, HeartbeatTimeout: test.timeout}}, ignore)
 					time.Sleep(time.Minute + 1234*time.Millisecond)
 					if name != test.name+", idle" {
 						go keepPublishing(t, p, time.Hour)
@@ -193,8 +193,8 @@ func TestAStoppedProcessBlamesNoPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		long := 24 * time.Hour // the other side is patient
-		p, s, _ := b.pair(bus.PublisherConfig{HeartbeatTimeout: long}, bus.SubscriberConfig{}, ignore)
-		patient := b.subscriber(bus.SubscriberConfig{HeartbeatTimeout: long})
+		p, s, _ := b.pair(bus.PublisherConfig{Common: bus.Common{HeartbeatTimeout: long}}, bus.SubscriberConfig{}, ignore)
+		patient := b.subscriber(bus.SubscriberConfig{Common: bus.Common{HeartbeatTimeout: long}})
 		q := b.publisher(bus.PublisherConfig{Tags: tags.Of(2)})
 		subscribe(t, patient, tags.Of(2), ignore)
 		time.Sleep(1234 * time.Millisecond)

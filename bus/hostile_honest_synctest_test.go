@@ -31,9 +31,11 @@ func (h *hostileBed) honest(known int, onEvent func(bus.Event)) *honest {
 	must(h.t, err)
 	access := h.as("cn:honest")
 	p, err := bus.NewPublisher(h.opener(h.newHost()), h.dir, bus.PublisherConfig{
-		Tags: set, Listen: anyPort(h.host), PageBytes: 1 << 10, MaxMessageBytes: 900, QueueBytes: 16 << 10, PoolBytes: 4 << 20,
-		CacheMessages: 4, CacheBytes: 128 << 10, MaxStreams: 16, MaxSubscribers: 8, MaxSubscribersPerHost: 6,
-		MaxStall: 10 * time.Second, OnEvent: onEvent, Access: access,
+		Tags: set, Listening: bus.Listening{Listen: anyPort(h.host)}, Sending: bus.Sending{
+			PageBytes: 1 << 10, MaxMessageBytes: 900, QueueBytes: 16 << 10, PoolBytes: 4 << 20,
+			CacheMessages: 4, CacheBytes: 128 << 10,
+			MaxStall: 10 * time.Second,
+		}, MaxStreams: 16, MaxSubscribers: 8, MaxSubscribersPerHost: 6, Common: bus.Common{OnEvent: onEvent, Access: access},
 	})
 	must(h.t, err)
 	x := &honest{h: h, Publisher: p, published: make([]uint64, known)}

@@ -97,7 +97,7 @@ func newRoguePublishers(t *testing.T, input []byte, limited bool) *roguePublishe
 	access := x.as("cn:honest")
 	var err error
 	x.s, err = bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{
-		OnEvent: x.onSubscriberEvent, MaxMessageBytes: 64 << 10, ReconnectMax: time.Second, Access: access,
+		Common: bus.Common{OnEvent: x.onSubscriberEvent, Access: access}, Receiving: bus.Receiving{MaxMessageBytes: 64 << 10}, Dialing: bus.Dialing{ReconnectMax: time.Second},
 	})
 	must(t, err)
 	strict, err := x.s.Subscribe(tagRange(t, 0, hostileKnown-1), x.strict.handle)

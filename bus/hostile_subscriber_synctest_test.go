@@ -75,7 +75,7 @@ func newRogueSubscribers(t *testing.T, input []byte, limited bool) *rogueSubscri
 	x.lax = &judge{counters: make(map[tags.Tag]uint64)}
 	access := x.as("cn:honest")
 	var err error
-	x.s, err = bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{OnEvent: x.onSubscriberEvent, Access: access})
+	x.s, err = bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: x.onSubscriberEvent, Access: access}})
 	must(t, err)
 	strict, err := x.s.Subscribe(tagRange(t, 0, hostileStrict-1), x.strict.handle)
 	must(t, err)
@@ -154,7 +154,7 @@ func (x *rogueSubscribers) comeLate() (*judge, *bus.Subscriber) {
 	x.t.Helper()
 	late := &judge{counters: make(map[tags.Tag]uint64)}
 	access := x.as("cn:honest")
-	s, err := bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{Access: access})
+	s, err := bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{Common: bus.Common{Access: access}})
 	must(x.t, err)
 	sub, err := s.Subscribe(tagRange(x.t, 0, hostileStrict-1), late.handle)
 	must(x.t, err)

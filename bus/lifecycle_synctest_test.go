@@ -61,7 +61,7 @@ func TestAConnectionsSubscriptionsBecomeActiveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		all := tagRange(t, 0, 9)
-		p := b.publisher(bus.PublisherConfig{Tags: all, PageBytes: 512, MaxMessageBytes: 600})
+		p := b.publisher(bus.PublisherConfig{Tags: all, Sending: bus.Sending{PageBytes: 512, MaxMessageBytes: 600}})
 		stop := publishInTurn(t, p, all)
 		defer stop()
 		for range 3 {
@@ -108,7 +108,7 @@ func TestResubscribingUnderLoadIsExact(t *testing.T) {
 		b := newBed(t)
 		const lanes, each = 3, 4
 		all := tagRange(t, 0, lanes*each-1)
-		p := b.publisher(bus.PublisherConfig{Tags: all, PageBytes: 512, MaxMessageBytes: 600, QueueBytes: 8192})
+		p := b.publisher(bus.PublisherConfig{Tags: all, Sending: bus.Sending{PageBytes: 512, MaxMessageBytes: 600, QueueBytes: 8192}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		delivered := make(map[string]uint64) // by subscription and tag
 		last := make(map[string]uint64)
@@ -187,7 +187,7 @@ func TestAPublisherIsStartedAgain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				first := b.publisher(bus.PublisherConfig{Name: "first", Tags: tags.Of(1)})
+				first := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "first"}, Tags: tags.Of(1)})
 				s := b.subscriber(bus.SubscriberConfig{})
 				got := make(origins)
 				subscribe(t, s, tags.Of(1), got.handle)
@@ -204,7 +204,7 @@ func TestAPublisherIsStartedAgain(t *testing.T) {
 				if !test.samePort {
 					addr = netip.AddrPortFrom(addr.Addr(), addr.Port()+1000)
 				}
-				second := b.publisherAt(addr, bus.PublisherConfig{Name: "second", Tags: tags.Of(1)})
+				second := b.publisherAt(addr, bus.PublisherConfig{Common: bus.Common{Name: "second"}, Tags: tags.Of(1)})
 				must(t, second.WaitSubscribers(t.Context(), 1, tags.Of(1)))
 				must(t, second.Publish(1, nil))
 				pass(30 * time.Second)

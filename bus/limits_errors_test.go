@@ -22,7 +22,7 @@ func opened(t *testing.T, onEvent func(Event)) (p *Publisher) {
 	t.Cleanup(other.Close)
 	host := netip.MustParseAddr("10.0.0.1")
 	p, err := NewPublisher(network.Opener(loop, memnet.Config{Host: host}), dir,
-		PublisherConfig{Tags: tags.Of(1), Listen: netip.AddrPortFrom(host, 0), OnEvent: onEvent})
+		PublisherConfig{Tags: tags.Of(1), Listening: Listening{Listen: netip.AddrPortFrom(host, 0)}, Common: Common{OnEvent: onEvent}})
 	must(t, err)
 	t.Cleanup(func() { must(t, p.Close()) })
 	s, err := NewSubscriber(network.Opener(other, memnet.Config{Host: host.Next()}), dir, SubscriberConfig{})

@@ -54,7 +54,7 @@ func TestWaitSubscribersWaitsForTheLastTag(t *testing.T) {
 func TestAConnectionThatEndsInTheMiddleOfASubscription(t *testing.T) {
 	const known = 30_000
 	b := newBed(t)
-	p := b.used(known, bus.PublisherConfig{CacheMessages: 1})
+	p := b.used(known, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
 	for i := range 3 {
 		s := b.lean(p, fmt.Sprint("gone ", i))
 		s.ask(t, subscription.Subscribe{ID: 1, Replay: 1}, p.Tags())
@@ -78,7 +78,7 @@ func TestAPublisherThatEndsInTheMiddleOfASubscription(t *testing.T) {
 	for _, end := range []string{"close", "drain"} {
 		t.Run(end, func(t *testing.T) {
 			b := newBed(t)
-			p := b.used(30_000, bus.PublisherConfig{CacheMessages: 1})
+			p := b.used(30_000, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
 			s := b.lean(p, "subscriber")
 			s.ask(t, subscription.Subscribe{ID: 1, Replay: 1}, p.Tags())
 			working(p)

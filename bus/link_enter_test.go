@@ -76,7 +76,7 @@ func TestTheOldestIsDroppedOfWhatASubscriptionHoldsBack(t *testing.T) {
 	const known, messages = 30_000, 100
 	t.Cleanup(bus.SetSliceSteps(256))
 	b := newBed(t)
-	p := b.used(known, bus.PublisherConfig{PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 2048})
+	p := b.used(known, bus.PublisherConfig{Sending: bus.Sending{PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 2048}})
 	s := b.subscriber(bus.SubscriberConfig{})
 	cfg := bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropOldest}}
 	var last atomic.Int64

@@ -34,7 +34,7 @@ func TestASubscriberWithoutPublisherIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		monitor := netip.MustParseAddrPort("10.0.0.9:9100")
-		s := b.subscriber(bus.SubscriberConfig{Name: "eb", Monitor: monitor})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "eb", Monitor: monitor}})
 		if got := b.clients(); len(got) != 0 {
 			t.Errorf("got %v at once, want that a short look leaves nothing", got)
 		}
@@ -79,9 +79,9 @@ func TestASubscriberWithoutPublisherIsListed(t *testing.T) {
 func TestASenderIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		s := b.sender(bus.SenderConfig{Name: "trigger", Tags: tags.Of(7)})
-		b.sender(bus.SenderConfig{Unlisted: true})
-		b.subscriber(bus.SubscriberConfig{Unlisted: true})
+		s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "trigger"}, Tags: tags.Of(7)})
+		b.sender(bus.SenderConfig{Dialing: bus.Dialing{Unlisted: true}})
+		b.subscriber(bus.SubscriberConfig{Dialing: bus.Dialing{Unlisted: true}})
 		b.receiver(bus.ReceiverConfig{Tags: tags.Of(7)}, func(bus.Message) {})
 		time.Sleep(time.Second)
 		if got := b.clients(); len(got) != 1 || got[0].Role != directory.Sender || got[0].Instance != s.Instance() || !got[0].Tags.Equal(tags.Of(7)) {
@@ -148,7 +148,7 @@ func TestADirectoryThatListsNoClients(t *testing.T) {
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
 		m := b.member()
 		defer m.loop.Close()
-		s, err := bus.NewSubscriber(b.net.Opener(m.loop, memnet.Config{Host: m.host}), g, bus.SubscriberConfig{OnEvent: m.note})
+		s, err := bus.NewSubscriber(b.net.Opener(m.loop, memnet.Config{Host: m.host}), g, bus.SubscriberConfig{Common: bus.Common{OnEvent: m.note}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestChangingSetsWhilePublishing(t *testing.T) {
 		b := newBed(t)
 		all := tagRange(t, 0, 5)
 		p := b.publisher(bus.PublisherConfig{
-			Tags: all, PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 1000,
+			Tags: all, Sending: bus.Sending{PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 1000},
 			MaxStreams: streams,
 		})
 		stop := make(chan struct{})

@@ -20,7 +20,7 @@ func TestAnIterationWithinAnother(t *testing.T) {
 	for inner := 1; inner <= 12; inner++ {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
-			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), FlushInterval: time.Hour, PageBytes: 4096})
+			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{FlushInterval: time.Hour, PageBytes: 4096}})
 			s := b.subscriber(bus.SubscriberConfig{})
 			sub := subscribe(t, s, tags.Of(1, 2), nil)
 			want := runs(t, p)

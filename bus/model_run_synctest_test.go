@@ -63,8 +63,10 @@ func newModelRun(t *testing.T, c modelCase) *modelRun {
 	all, err := tags.Range(0, modelTags-1)
 	must(t, err)
 	r.cfg = bus.PublisherConfig{
-		Tags: all, PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, MaxStreams: c.streams,
-		CacheMessages: c.cache,
+		Tags: all, Sending: bus.Sending{
+			PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20,
+			CacheMessages: c.cache,
+		}, MaxStreams: c.streams,
 	}
 	for i := range r.subs {
 		r.subs[i] = &modelSubscriber{subscriber: r.bed.subscriber(bus.SubscriberConfig{}), policy: c.policies[i]}

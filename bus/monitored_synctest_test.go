@@ -28,7 +28,7 @@ func TestReadersShareTheSmallestNumbers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10}})
 				s := b.subscriber(bus.SubscriberConfig{})
 				subscribe(t, s, tags.Of(1), func(bus.Message) {})
 				b.net.Stall(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0))

@@ -218,7 +218,7 @@ func TestADirectoryThatFailsWhenAddressesChange(t *testing.T) {
 		b := newBed(t)
 		m := b.member()
 		dir, host := &stubborn{Directory: memory.New()}, newAddresses("10.1.0.1")
-		cfg := bus.PublisherConfig{Tags: tags.Of(1), Listen: everywhere, OnEvent: m.note}
+		cfg := bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: everywhere}, Common: bus.Common{OnEvent: m.note}}
 		bus.SetPublisherHost(&cfg, host)
 		p, err := bus.NewPublisher(b.net.Opener(m.loop, memnet.Config{}), dir, cfg)
 		must(t, err)

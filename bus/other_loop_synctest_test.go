@@ -20,7 +20,7 @@ func TestACallbackOfAnotherLoopDoesNotWaitEither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		other := b.subscriber(bus.SubscriberConfig{}) // of another node
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(7)}, nil)
 		out := b.sender(bus.SenderConfig{Tags: tags.Of(7, 8)})

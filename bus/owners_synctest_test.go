@@ -20,7 +20,7 @@ func TestWhatOneReceiverHadNoOtherGets(t *testing.T) {
 		b := newBed(t)
 		first, second := make(inbox), make(inbox)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, first.handle)
-		s := b.sender(bus.SenderConfig{CacheMessages: 100})
+		s := b.sender(bus.SenderConfig{Sending: bus.Sending{CacheMessages: 100}})
 		must(t, s.WaitReceivers(t.Context(), tags.Of(1, 2)))
 		must(t, s.SendAcked(t.Context(), 1, []byte("a")))
 		must(t, s.SendAcked(t.Context(), 2, []byte("u")))

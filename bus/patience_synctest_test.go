@@ -15,7 +15,7 @@ import (
 func TestAPausedSubscriberIsNotCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{QueueBytes: 2000}, nil)
+		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 2000}}, nil)
 		b.net.SetWindow(anybody, anyPort(s.host), 2048)
 		fill(t, p, 1)
 		published := p.Stats().Messages
@@ -45,7 +45,7 @@ func TestAPausedSubscriberIsNotCut(t *testing.T) {
 func TestAPausedSubscriberFindsASilentPublisherAfterTheResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{QueueBytes: 2000}, nil)
+		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 2000}}, nil)
 		fill(t, p, 1)
 		b.net.Partition(anyPort(p.host), anyPort(s.host))
 		time.Sleep(10*time.Minute + 321*time.Millisecond)
@@ -66,7 +66,7 @@ func TestAStoppedSubscriberIsWaitedForByAPatientPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		c := newCollector()
-		p, s, _ := b.pair(bus.PublisherConfig{HeartbeatTimeout: time.Hour}, bus.SubscriberConfig{}, c.handle)
+		p, s, _ := b.pair(bus.PublisherConfig{Common: bus.Common{HeartbeatTimeout: time.Hour}}, bus.SubscriberConfig{}, c.handle)
 		b.net.SetWindow(anybody, anyPort(s.host), 2048)
 		s.loop.Freeze()
 		fill(t, p, 1)

@@ -37,7 +37,7 @@ func TestAPublisherThatFailsTellsItsSubscribersWhy(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Name: "felix"})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Name: "felix"}})
 				subscribers, got := [2]*subscriber{}, [2]*collector{newCollector(), newCollector()}
 				for i := range subscribers {
 					subscribers[i] = b.subscriber(bus.SubscriberConfig{})

@@ -38,7 +38,7 @@ func TestARecorderAndAMonitorDoNotFeelEachOther(t *testing.T) {
 		t.Run(test.policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10}})
 				record, watch := newCollector(), newCollector()
 				subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1, 2), record.handle)
 				monitor := b.subscriber(bus.SubscriberConfig{})
@@ -79,7 +79,7 @@ func TestARecorderAndAMonitorDoNotFeelEachOther(t *testing.T) {
 	t.Run("and the recorder takes nothing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
-			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10})
+			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10}})
 			recorder, monitor := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
 			subscribe(t, recorder, tags.Of(1), ignore)
 			watch := newCollector()
@@ -131,7 +131,7 @@ func TestReconnectingBacksOffWithJitter(t *testing.T) {
 			open := b.opener(m)
 			s, err := bus.NewSubscriber(func(h netio.Handler) (netio.Backend, error) {
 				return open(dialLog{h, &tries[i], time.Now()})
-			}, b.dir, bus.SubscriberConfig{ReconnectMin: lowest, ReconnectMax: highest})
+			}, b.dir, bus.SubscriberConfig{Dialing: bus.Dialing{ReconnectMin: lowest, ReconnectMax: highest}})
 			must(t, err)
 			_, err = s.Subscribe(tags.Of(1), ignore)
 			must(t, err)

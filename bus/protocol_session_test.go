@@ -36,10 +36,14 @@ func sessionPublisher(t *testing.T) (*Publisher, string) {
 	go func() { ended <- loop.Run(context.Background()) }()
 	dir := memory.New()
 	p, err := NewPublisher(tcp.Opener(loop, tcp.Config{}), dir, PublisherConfig{
-		Tags:              tags.Of(5, 6),
-		Listen:            netip.MustParseAddrPort("127.0.0.1:0"),
-		FlushInterval:     time.Hour,     // what is published together stays together
-		HeartbeatInterval: HeartbeatsOff, // however slow the test is
+		Tags:      tags.Of(5, 6),
+		Listening: Listening{Listen: netip.MustParseAddrPort("127.0.0.1:0")},
+		Sending: Sending{
+			FlushInterval: time.Hour, // what is published together stays together
+		},
+		Common: Common{
+			HeartbeatInterval: HeartbeatsOff, // however slow the test is
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

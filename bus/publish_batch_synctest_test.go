@@ -49,7 +49,7 @@ func TestABatchIsPublishedUpToTheFirstMessageThatIsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), MaxMessageBytes: 100, MaxStreams: test.streams})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{MaxMessageBytes: 100}, MaxStreams: test.streams})
 				both, one := newCollector(), newCollector()
 				subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1, 2), both.handle)
 				subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), one.handle)
@@ -82,7 +82,7 @@ func TestABatchIsPublishedUpToTheFirstMessageThatIsRefused(t *testing.T) {
 func TestABatchWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1000})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1000}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		b.net.SetWindow(anybody, anyPort(s.host), 1024)
 		c := newCollector()

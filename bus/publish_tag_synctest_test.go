@@ -17,7 +17,7 @@ import (
 func TestATagPublisherIsAPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxMessageBytes: 1000, QueueBytes: 1 << 20})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{MaxMessageBytes: 1000, QueueBytes: 1 << 20}})
 		one, two := p.Tag(1), p.Tag(2)
 		publish := func(way *bus.TagPublisher, bytes int, want error) {
 			t.Helper()
@@ -56,7 +56,7 @@ func TestATagPublisherIsAPublisher(t *testing.T) {
 func TestATagPublisherWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000}})
 		in := newCollector()
 		s := b.subscriber(bus.SubscriberConfig{})
 		subscribe(t, s, tags.Of(1), in.handle)

@@ -33,7 +33,7 @@ func newLentBed(t *testing.T, regionOnly bool, policy bus.Policy) *lentBed {
 	t.Helper()
 	b := &lentBed{bed: newBed(t), got: newCollector(), data: bytes.Repeat([]byte{7}, lentBytes)}
 	b.regionOnly = regionOnly
-	b.p = b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, MaxMessageBytes: 10 << 10, QueueBytes: 64 << 10})
+	b.p = b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 10 << 10, QueueBytes: 64 << 10}})
 	b.s = b.subscriber(bus.SubscriberConfig{})
 	b.net.SetWindow(anybody, anyPort(b.s.host), 1024)
 	sub, err := b.s.SubscribeWith(tags.Of(1), b.got.handle, bus.SubscriptionConfig{Policy: policy})

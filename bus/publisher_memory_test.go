@@ -24,10 +24,10 @@ func TestMemoryThatTheMachineDoesNotHaveIsAnError(t *testing.T) {
 		cfg  bus.PublisherConfig
 		want []string // of the error
 	}{
-		{"cache", bus.PublisherConfig{CacheMessages: 1, CacheBytes: kept}, []string{fmt.Sprintf("CacheBytes is %d", kept)}},
-		{"pool", bus.PublisherConfig{PoolBytes: most}, []string{fmt.Sprintf("PoolBytes is %d", most)}},
-		{"pool of small pages", bus.PublisherConfig{PageBytes: 256, PoolBytes: most}, []string{fmt.Sprintf("PoolBytes is %d", most)}},
-		{"queue", bus.PublisherConfig{QueueBytes: most - 1<<20}, []string{fmt.Sprintf("QueueBytes is %d, so PoolBytes is %d", most-1<<20, most-1<<20+130900)}},
+		{"cache", bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1, CacheBytes: kept}}, []string{fmt.Sprintf("CacheBytes is %d", kept)}},
+		{"pool", bus.PublisherConfig{Sending: bus.Sending{PoolBytes: most}}, []string{fmt.Sprintf("PoolBytes is %d", most)}},
+		{"pool of small pages", bus.PublisherConfig{Sending: bus.Sending{PageBytes: 256, PoolBytes: most}}, []string{fmt.Sprintf("PoolBytes is %d", most)}},
+		{"queue", bus.PublisherConfig{Sending: bus.Sending{QueueBytes: most - 1<<20}}, []string{fmt.Sprintf("QueueBytes is %d, so PoolBytes is %d", most-1<<20, most-1<<20+130900)}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,8 +49,10 @@ func TestMemoryThatTheMachineDoesNotHaveIsAnError(t *testing.T) {
 				}
 			}
 			_, err = bus.NewSender(open, memory.New(), bus.SenderConfig{
-				PageBytes: test.cfg.PageBytes, QueueBytes: test.cfg.QueueBytes, PoolBytes: test.cfg.PoolBytes,
-				CacheMessages: test.cfg.CacheMessages, CacheBytes: test.cfg.CacheBytes,
+				Sending: bus.Sending{
+					PageBytes: test.cfg.PageBytes, QueueBytes: test.cfg.QueueBytes, PoolBytes: test.cfg.PoolBytes,
+					CacheMessages: test.cfg.CacheMessages, CacheBytes: test.cfg.CacheBytes,
+				},
 			})
 			if !errors.Is(err, netio.ErrNoMemory) {
 				t.Errorf("sender: got %v, want ErrNoMemory", err)

@@ -28,7 +28,7 @@ func overlappingSets(t *testing.T, streams int) {
 	b := newBed(t)
 	all, err := tags.Range(0, 999)
 	must(t, err)
-	p := b.publisher(bus.PublisherConfig{Tags: all, PageBytes: 2048, MaxMessageBytes: 3000, MaxStreams: streams})
+	p := b.publisher(bus.PublisherConfig{Tags: all, Sending: bus.Sending{PageBytes: 2048, MaxMessageBytes: 3000}, MaxStreams: streams})
 	var sets []tags.Set
 	for _, text := range []string{"0-999", "100-600", "500-700,3", "0x0&0x1,999"} {
 		set, err := tags.ParseSet(text)

@@ -18,8 +18,8 @@ func TestStatsTellWhatTheEndpointsTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sends = 64 // that an endpoint takes
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 100 << 10, HeartbeatInterval: bus.HeartbeatsOff})
-		stalled, quick := b.subscriber(bus.SubscriberConfig{Name: "stalled", HeartbeatInterval: bus.HeartbeatsOff}), b.subscriber(bus.SubscriberConfig{Name: "quick", HeartbeatInterval: bus.HeartbeatsOff})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 100 << 10}, Common: bus.Common{HeartbeatInterval: bus.HeartbeatsOff}})
+		stalled, quick := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "stalled", HeartbeatInterval: bus.HeartbeatsOff}}), b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "quick", HeartbeatInterval: bus.HeartbeatsOff}})
 		subscribe(t, stalled, tags.Of(1), newCollector().handle)
 		subscribe(t, quick, tags.Of(2), newCollector().handle)
 		check := func(when, name string, free, fewest int) {

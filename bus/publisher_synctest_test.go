@@ -82,7 +82,7 @@ func TestAPageIsSentWhenItIsFullOrDue(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 256, FlushInterval: test.interval})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 256, FlushInterval: test.interval}})
 				s := b.subscriber(bus.SubscriberConfig{})
 				var arrived time.Time
 				subscribe(t, s, tags.Of(1), func(bus.Message) {
@@ -112,8 +112,10 @@ func TestAFullSubscriberRefusesTheMessageForEverybody(t *testing.T) {
 		b := newBed(t)
 		ready := 0
 		p := b.publisher(bus.PublisherConfig{
-			Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 2048,
-			OnReady: func() { ready++ },
+			Tags: tags.Of(1, 2), Sending: bus.Sending{
+				PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 2048,
+				OnReady: func() { ready++ },
+			},
 		})
 		slow, quick := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
 		fromSlow, fromQuick := newCollector(), newCollector()
@@ -173,7 +175,7 @@ func TestAFullSubscriberRefusesTheMessageForEverybody(t *testing.T) {
 func TestAMessageLargerThanAPageArrivesWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 4096, MaxMessageBytes: 100_000})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: 100_000}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		c := newCollector()
 		subscribe(t, s, tags.Of(1), c.handle)
@@ -208,7 +210,7 @@ func TestPublishRefusesATagThatIsNotThePublishers(t *testing.T) {
 
 func TestEveryGoroutineMayPublish(t *testing.T) {
 	b := newBed(t)
-	p := b.publisher(bus.PublisherConfig{Tags: tags.Of(0, 1, 2, 3, 4), PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1024})
+	p := b.publisher(bus.PublisherConfig{Tags: tags.Of(0, 1, 2, 3, 4), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1024}})
 	s := b.subscriber(bus.SubscriberConfig{})
 	c := newCollector()
 	subscribe(t, s, tags.Of(0, 1, 2, 3), c.handle)

@@ -71,7 +71,7 @@ func TestAnAddedTagIsDeliveredFromItsFirstMessage(t *testing.T) {
 func TestARemovedTagIsRefusedAndItsLastMessagesArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), FlushInterval: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{FlushInterval: time.Hour}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		c := newCollector()
 		subscribe(t, s, tags.Of(1, 2), c.handle)
@@ -139,7 +139,7 @@ func TestARemovedTagIsAccountedForAfterALoss(t *testing.T) {
 func TestPublishContextEndsWhenItsTagIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1024})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1024}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		subscribe(t, s, tags.Of(1), func(bus.Message) {})
 		b.stall(s.host)

@@ -21,11 +21,11 @@ func TestASlowStreamOfSmallMessagesOutlastsADeadLink(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const rate, size, down = 1000, 64, 10 * time.Second
 					b := newBed(t)
-					p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), HeartbeatTimeout: time.Hour})
+					p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{HeartbeatTimeout: time.Hour}})
 					for range others {
 						subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), ignore)
 					}
-					s, c := b.subscriber(bus.SubscriberConfig{HeartbeatTimeout: time.Hour}), newCollector()
+					s, c := b.subscriber(bus.SubscriberConfig{Common: bus.Common{HeartbeatTimeout: time.Hour}}), newCollector()
 					sub, err := s.SubscribeWith(tags.Of(1), c.handle, bus.SubscriptionConfig{Policy: policy})
 					must(t, err)
 					must(t, sub.Wait(t.Context()))

@@ -45,7 +45,7 @@ func withStatus(m bus.Message) string {
 func TestEveryWayToReceiveSeesTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), FlushInterval: time.Hour, PageBytes: 4096})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{FlushInterval: time.Hour, PageBytes: 4096}})
 		var handled, batched, read []string
 		s, other, third := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
 		subscribe(t, s, tags.Of(1, 2), func(m bus.Message) { handled = append(handled, withStatus(m)) })

@@ -40,7 +40,7 @@ func TestTheCallbacksOfBothMayCallEverything(t *testing.T) {
 			must(t, r.Close())
 			close(handled)
 		})
-		s = b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3), OnEvent: func(e bus.Event) {
+		s = b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3), Common: bus.Common{OnEvent: func(e bus.Event) {
 			<-opened // s is set
 			switch e.Kind {
 			case bus.Subscribed:
@@ -57,7 +57,7 @@ func TestTheCallbacksOfBothMayCallEverything(t *testing.T) {
 				close(sent)
 			default:
 			}
-		}})
+		}}})
 		close(opened)
 		<-handled
 		<-sent
@@ -172,7 +172,7 @@ func TestAReceiverIsRefusedWithAReason(t *testing.T) {
 		want  string
 	}{
 		{"of another backend", func(e *directory.Entry) { e.Backend = "rdma:verbs" }, bus.ReceiverConfig{}, `receiver speaks "rdma:verbs", this sender "memory": use the same backend for both`},
-		{"that takes less than we send", nil, bus.ReceiverConfig{MaxMessageBytes: 1 << 17}, "raise ReceiverConfig.MaxMessageBytes"},
+		{"that takes less than we send", nil, bus.ReceiverConfig{Receiving: bus.Receiving{MaxMessageBytes: 1 << 17}}, "raise ReceiverConfig.MaxMessageBytes"},
 		{"behind a stale entry", func(e *directory.Entry) { e.Instance = "somebodyelse" }, bus.ReceiverConfig{}, "stale"},
 		{"that refuses a policy of ours", nil, bus.ReceiverConfig{Subscription: bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Latest}}}, "does not allow this policy"},
 	}
@@ -191,9 +191,9 @@ func TestAReceiverIsRefusedWithAReason(t *testing.T) {
 					_, err = b.dir.Announce(withInstance(e, r.Instance()))
 					must(t, err)
 				}
-				s := b.sender(bus.SenderConfig{Tags: tags.Of(2), Policies: []bus.PolicyKind{bus.Block}})
+				s := b.sender(bus.SenderConfig{Tags: tags.Of(2), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.Block}}})
 				if test.entry == nil {
-					s = b.sender(bus.SenderConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Block}})
+					s = b.sender(bus.SenderConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.Block}}})
 				}
 				time.Sleep(time.Minute)
 				refusals := s.of(bus.Refused)
@@ -215,8 +215,8 @@ func withInstance(e directory.Entry, model string) directory.Entry {
 
 func TestTheConfigurationsOfBoth(t *testing.T) {
 	err := bus.ReceiverConfig{
-		Name: strings.Repeat("x", 256), MaxMessageBytes: 1 << 30, MaxSenders: -1,
-		Subscription: bus.SubscriptionConfig{BacklogBytes: -1, Duplicates: bus.DuplicatesNewest, Timeout: time.Second}, HeartbeatInterval: 1, HeartbeatTimeout: 1,
+		Common: bus.Common{Name: strings.Repeat("x", 256), HeartbeatInterval: 1, HeartbeatTimeout: 1}, Receiving: bus.Receiving{MaxMessageBytes: 1 << 30}, MaxSenders: -1,
+		Subscription: bus.SubscriptionConfig{BacklogBytes: -1, Duplicates: bus.DuplicatesNewest, Timeout: time.Second},
 	}.Validate()
 	for _, field := range []string{"Name", "Tags", "MaxMessageBytes", "MaxSenders", "Subscription", "Subscription.Duplicates", "Subscription.Timeout", "HeartbeatInterval", "HeartbeatTimeout"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
@@ -224,8 +224,10 @@ func TestTheConfigurationsOfBoth(t *testing.T) {
 		}
 	}
 	err = bus.SenderConfig{
-		Name: strings.Repeat("x", 256), PageBytes: 1, ReconnectMin: 1, ReconnectMax: -1,
-		HeartbeatInterval: 1, HeartbeatTimeout: 1, MaxStall: 1, CacheMessages: -1, CacheBytes: 1,
+		Common: bus.Common{
+			Name:              strings.Repeat("x", 256),
+			HeartbeatInterval: 1, HeartbeatTimeout: 1,
+		}, Sending: bus.Sending{PageBytes: 1, MaxStall: 1, CacheMessages: -1, CacheBytes: 1}, Dialing: bus.Dialing{ReconnectMin: 1, ReconnectMax: -1},
 	}.Validate()
 	for _, field := range []string{"Name", "PageBytes", "ReconnectMin", "HeartbeatInterval", "HeartbeatTimeout", "MaxStall", "CacheMessages", "CacheBytes"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {

@@ -23,7 +23,7 @@ import (
 func TestALongRefusalArrivesShortened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: slices.Repeat([]bus.PolicyKind{bus.Disconnect}, 40)})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: slices.Repeat([]bus.PolicyKind{bus.Disconnect}, 40)}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		sub, err := s.SubscribeWith(tags.Of(1), func(bus.Message) {}, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Latest}})
 		must(t, err)

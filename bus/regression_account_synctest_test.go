@@ -37,7 +37,7 @@ func accountStranger(t *testing.T, more ...subscription.Message) *stranger {
 func TestAnOlderConnectionOfASubscriberEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 1024})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 1024}})
 		first, second := accountStranger(t), accountStranger(t)
 		backend, host := b.stranger(first)
 		must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
@@ -183,7 +183,7 @@ func TestAPublisherAllowsThePoliciesItNames(t *testing.T) {
 		t.Run(test.policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Block, bus.Sample}})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.Block, bus.Sample}}})
 				policy, err := bus.ParsePolicy(test.policy)
 				must(t, err)
 				s := b.subscriber(bus.SubscriberConfig{})

@@ -24,14 +24,14 @@ func TestCloseInsideACallbackDuringCloseElsewhere(t *testing.T) {
 		open func(b *bed, onEvent func(bus.Event)) (closes io.Closer, closing func() bool)
 	}{
 		{"of a publisher", func(b *bed, onEvent func(bus.Event)) (io.Closer, func() bool) {
-			p, _ := b.openPublisher(b.dir, bus.PublisherConfig{Tags: tags.Of(1), OnEvent: onEvent})
+			p, _ := b.openPublisher(b.dir, bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: onEvent}})
 			_, err := b.subscriber(bus.SubscriberConfig{}).Subscribe(tags.Of(1), func(bus.Message) {})
 			must(b.tb, err)
 			return p, func() bool { return errors.Is(p.Publish(1, nil), bus.ErrClosed) }
 		}},
 		{"of a subscriber", func(b *bed, onEvent func(bus.Event)) (io.Closer, func() bool) {
 			b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
-			s, _ := b.openSubscriber(bus.SubscriberConfig{OnEvent: onEvent})
+			s, _ := b.openSubscriber(bus.SubscriberConfig{Common: bus.Common{OnEvent: onEvent}})
 			subscribes := func() error {
 				_, err := s.Subscribe(tags.Of(1), func(bus.Message) {})
 				return err
@@ -41,11 +41,11 @@ func TestCloseInsideACallbackDuringCloseElsewhere(t *testing.T) {
 		}},
 		{"of a sender", func(b *bed, onEvent func(bus.Event)) (io.Closer, func() bool) {
 			b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {})
-			s := b.sender(bus.SenderConfig{Tags: tags.Of(1), OnEvent: onEvent})
+			s := b.sender(bus.SenderConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: onEvent}})
 			return s, func() bool { return errors.Is(s.Send(1, nil), bus.ErrClosed) }
 		}},
 		{"of a receiver", func(b *bed, onEvent func(bus.Event)) (io.Closer, func() bool) {
-			r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), OnEvent: onEvent}, func(bus.Message) {})
+			r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: onEvent}}, func(bus.Message) {})
 			b.sender(bus.SenderConfig{Tags: tags.Of(1)})
 			return r, func() bool { // its entry is withdrawn
 				entries, err := b.dir.List()
@@ -93,7 +93,7 @@ func TestNoEventAfterClose(t *testing.T) {
 		open func(b *bed, onEvent func(bus.Event)) (io.Closer, *member)
 	}{
 		{"of a publisher", func(b *bed, onEvent func(bus.Event)) (io.Closer, *member) {
-			p, m := b.openPublisher(b.dir, bus.PublisherConfig{Tags: tags.Of(1), OnEvent: onEvent})
+			p, m := b.openPublisher(b.dir, bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: onEvent}})
 			for range 3 {
 				subscribe(b.tb, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), func(bus.Message) {})
 			}
@@ -103,12 +103,12 @@ func TestNoEventAfterClose(t *testing.T) {
 			for tag := range tags.Tag(3) {
 				b.receiver(bus.ReceiverConfig{Tags: tags.Of(tag)}, func(bus.Message) {})
 			}
-			s := b.sender(bus.SenderConfig{OnEvent: onEvent})
+			s := b.sender(bus.SenderConfig{Common: bus.Common{OnEvent: onEvent}})
 			must(b.tb, s.WaitReceivers(b.tb.Context(), tags.Of(0, 1, 2)))
 			return s, s.member
 		}},
 		{"of a receiver", func(b *bed, onEvent func(bus.Event)) (io.Closer, *member) {
-			r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), OnEvent: onEvent}, func(bus.Message) { panic("to be reported") })
+			r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: onEvent}}, func(bus.Message) { panic("to be reported") })
 			for range 3 {
 				must(b.tb, b.sender(bus.SenderConfig{}).SendContext(b.tb.Context(), 1, nil))
 			}
@@ -116,7 +116,7 @@ func TestNoEventAfterClose(t *testing.T) {
 		}},
 		{"of a subscriber", func(b *bed, onEvent func(bus.Event)) (io.Closer, *member) {
 			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
-			s, m := b.openSubscriber(bus.SubscriberConfig{OnEvent: onEvent})
+			s, m := b.openSubscriber(bus.SubscriberConfig{Common: bus.Common{OnEvent: onEvent}})
 			entered := make(chan struct{})
 			subscribe(b.tb, &subscriber{s, m}, tags.Of(1), func(bus.Message) {
 				close(entered)

@@ -225,7 +225,7 @@ func (r *refuser) OnData(ep netio.Endpoint, data []byte) {
 func TestAnEndedSubscriptionIsOwedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 256, MaxMessageBytes: 200, QueueBytes: 4096})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 256, MaxMessageBytes: 200, QueueBytes: 4096}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		sub := subscribe(t, s, tags.Of(1), func(bus.Message) {})
 		b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0), 512)

@@ -21,7 +21,7 @@ import (
 func TestARefusedTryTakesNoRoomFromOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900}})
 		idle, slow := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
 		subscribe(t, idle, tags.Of(1, 2), func(bus.Message) {})
 		subscribe(t, slow, tags.Of(1), func(bus.Message) {})
@@ -60,7 +60,7 @@ func TestARefusedTryWakesNoPublisher(t *testing.T) {
 		cfg  bus.PublisherConfig
 		tag  tags.Tag // to be published in vain
 	}{
-		{"the pool has half of what the message needs", bus.PublisherConfig{PoolBytes: 5 * 1024}, 2},
+		{"the pool has half of what the message needs", bus.PublisherConfig{Sending: bus.Sending{PoolBytes: 5 * 1024}}, 2},
 		{"one of two subscribers is full", bus.PublisherConfig{}, 1},
 		{"one of two subscribers with streams of their own is full", bus.PublisherConfig{MaxStreams: 1}, 1},
 	}
@@ -119,7 +119,7 @@ func TestARefusedTryWakesNoPublisher(t *testing.T) {
 func TestAMessageAfterARefusedOneIsSentInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: 2048, MaxMessageBytes: 900, MaxStreams: 1})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 2048, MaxMessageBytes: 900}, MaxStreams: 1})
 		must(t, p.Publish(1, nil))
 		must(t, p.Publish(2, nil))
 		quick, slow := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
@@ -213,7 +213,7 @@ func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
 func TestLatestKeepsALargeMessageApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), PageBytes: 256, MaxMessageBytes: 600})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{PageBytes: 256, MaxMessageBytes: 600}})
 		c := newCollector()
 		s := b.subscriber(bus.SubscriberConfig{})
 		sub, err := s.SubscribeWith(tags.Of(1, 2, 3), c.handle, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Latest}})
@@ -238,7 +238,7 @@ func TestTheLargestMessageWithAPosition(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				const most = 1 << 16
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5), PageBytes: 4096, MaxMessageBytes: most, QueueBytes: 17 * 4096})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5), Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: most, QueueBytes: 17 * 4096}})
 				s := b.subscriber(bus.SubscriberConfig{})
 				got := 0
 				sub, err := s.SubscribeWith(tags.Of(5), func(m bus.Message) { got = len(m.Data) }, bus.SubscriptionConfig{Policy: policy})

@@ -102,13 +102,13 @@ func TestAFullQueueHoldsBackEveryPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		const limit, publishers = 4, 3
-		s := b.subscriber(bus.SubscriberConfig{QueueBytes: limit * 900})
+		s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: limit * 900}})
 		b.net.SetWindow(anybody, anyPort(s.host), 1024)
 		sub, err := s.Subscribe(tags.Of(1), nil)
 		must(t, err)
 		var all []*publisher
 		for range publishers {
-			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900})
+			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900}})
 			must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
 			fill(t, p, 1)
 			all = append(all, p)

@@ -72,8 +72,10 @@ func joinWhilePublishing(t *testing.T, streams int) {
 	b := newBed(t)
 	all := tags.Of(0, 1, 2, 3)
 	p := &joining{joined: make(chan struct{}), publisher: b.publisher(bus.PublisherConfig{
-		Tags: all, PageBytes: 1024, QueueBytes: 1 << 20, MaxMessageBytes: 4000, MaxStreams: streams,
-		CacheMessages: 20, CacheBytes: 1 << 14,
+		Tags: all, Sending: bus.Sending{
+			PageBytes: 1024, QueueBytes: 1 << 20, MaxMessageBytes: 4000,
+			CacheMessages: 20, CacheBytes: 1 << 14,
+		}, MaxStreams: streams,
 	})}
 	for tag := range all.All() {
 		p.done.Go(func() { p.publish(t, tag) })

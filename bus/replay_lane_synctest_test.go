@@ -29,7 +29,7 @@ func join(tb testing.TB, s *subscriber, set tags.Set, cfg bus.SubscriptionConfig
 func TestOldMessagesComeForTagsThatAreNewInTheirLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), CacheMessages: 10})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		for n := range uint64(5) {
 			must(t, p.Publish(1, []byte(sized(1, n+1, 20))))
@@ -67,7 +67,7 @@ func TestOldMessagesLeaveHalfOfTheRoom(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				p := b.publisher(bus.PublisherConfig{
-					Tags: tags.Of(1), PageBytes: 512, QueueBytes: 16 * 512, MaxMessageBytes: 400, CacheMessages: 100,
+					Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 512, QueueBytes: 16 * 512, MaxMessageBytes: 400, CacheMessages: 100},
 				})
 				for n := range uint64(60) {
 					must(t, p.Publish(1, []byte(sized(1, n+1, 400))))
@@ -111,13 +111,13 @@ func TestOldMessagesLeaveHalfOfThePool(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				p := b.publisher(bus.PublisherConfig{
-					Tags: tags.Of(1), PageBytes: 512, QueueBytes: 40 * 512, PoolBytes: 41 * 512, MaxMessageBytes: 400, CacheMessages: 100,
+					Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 512, QueueBytes: 40 * 512, PoolBytes: 41 * 512, MaxMessageBytes: 400, CacheMessages: 100},
 				})
 				for n := range uint64(100) {
 					must(t, p.Publish(1, []byte(sized(1, n+1, 400))))
 				}
 				for range 40 {
-					s := b.subscriber(bus.SubscriberConfig{QueueBytes: 1}) // it takes nothing more at once
+					s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 1}}) // it takes nothing more at once
 					b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0), 600)
 					var h bus.Handler
 					if !test.policy.Lossless() { // a full queue does not stop it
@@ -140,7 +140,7 @@ func TestOldMessagesLeaveHalfOfThePool(t *testing.T) {
 func TestASubscriptionThatJoinsDuringTheReconnectTakesNothingAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), CacheMessages: 10})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		_, c := join(t, s, tags.Of(1, 2), bus.SubscriptionConfig{})
 		must(t, p.Publish(1, []byte(sized(1, 1, 20))))
@@ -176,12 +176,12 @@ func TestCachesAreConfiguredTogether(t *testing.T) {
 		ok   bool
 	}{
 		{"without", bus.PublisherConfig{}, true},
-		{"with the default memory", bus.PublisherConfig{CacheMessages: 1}, true},
-		{"with little memory", bus.PublisherConfig{CacheMessages: 1, CacheBytes: 4096}, true},
-		{"with too little", bus.PublisherConfig{CacheMessages: 1, CacheBytes: 4095}, false},
-		{"with memory for nothing", bus.PublisherConfig{CacheBytes: 4096}, false},
-		{"with a negative number", bus.PublisherConfig{CacheMessages: -1}, false},
-		{"with too many", bus.PublisherConfig{CacheMessages: 1<<20 + 1}, false},
+		{"with the default memory", bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}}, true},
+		{"with little memory", bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1, CacheBytes: 4096}}, true},
+		{"with too little", bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1, CacheBytes: 4095}}, false},
+		{"with memory for nothing", bus.PublisherConfig{Sending: bus.Sending{CacheBytes: 4096}}, false},
+		{"with a negative number", bus.PublisherConfig{Sending: bus.Sending{CacheMessages: -1}}, false},
+		{"with too many", bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1<<20 + 1}}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func TestALostConnectionIsMadeUpFor(t *testing.T) {
 func (l lostConnection) check(t *testing.T) {
 	b := newBed(t)
 	p := b.publisher(bus.PublisherConfig{
-		Tags: tags.Of(1, 2), PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 2000, CacheMessages: l.depth,
+		Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 2000, CacheMessages: l.depth},
 	})
 	s, c := b.subscriber(bus.SubscriberConfig{}), newReplayed()
 	sub, err := s.SubscribeWith(tags.Of(1, 2), c.handle, l.cfg)

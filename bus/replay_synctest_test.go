@@ -154,8 +154,10 @@ func (j lateJoiner) check(t *testing.T) {
 	b := newBed(t)
 	all := tags.Of(1, 2, 3)
 	p := b.publisher(bus.PublisherConfig{
-		Tags: all, PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 2000,
-		CacheMessages: j.depth, CacheBytes: j.bytes,
+		Tags: all, Sending: bus.Sending{
+			PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 2000,
+			CacheMessages: j.depth, CacheBytes: j.bytes,
+		},
 	})
 	for round := uint64(1); round <= 50; round++ {
 		for tag := range all.All() {
@@ -256,7 +258,7 @@ func TestManyTagsAreReplayed(t *testing.T) {
 				all, err := tags.Range(1, known)
 				must(t, err)
 				p := b.publisher(bus.PublisherConfig{
-					Tags: all, PageBytes: 4096, QueueBytes: test.queue, MaxMessageBytes: 1000, CacheMessages: 3,
+					Tags: all, Sending: bus.Sending{PageBytes: 4096, QueueBytes: test.queue, MaxMessageBytes: 1000, CacheMessages: 3},
 				})
 				for round := uint64(1); round <= 4; round++ {
 					for tag := range all.All() {

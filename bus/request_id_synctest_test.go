@@ -99,7 +99,7 @@ func TestIDsOnAllWays(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				first, second := b.ids(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5), PageBytes: 4096, MaxMessageBytes: 1 << 16, CacheMessages: 100})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5), Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: 1 << 16, CacheMessages: 100}})
 				got := make([][]string, len(idWays))
 				for i, way := range idWays {
 					way.begin(t, b.subscriber(bus.SubscriberConfig{}), &got[i])
@@ -204,7 +204,7 @@ func TestAReplyThatIsNotPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		id, _ := b.ids(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5), PageBytes: 4096, MaxMessageBytes: 1000})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5), Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: 1000}})
 		for _, reply := range []func(tag tags.Tag, data []byte) error{
 			func(tag tags.Tag, data []byte) error { return p.Reply(id, tag, 0, data) },
 			func(tag tags.Tag, data []byte) error { return p.ReplyContext(t.Context(), id, tag, 0, data) },

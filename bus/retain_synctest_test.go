@@ -54,8 +54,8 @@ func TestRetainedMessagesOutliveTheirHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				b.config = tt.config
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 4096, MaxMessageBytes: 4000})
-				s := b.subscriber(bus.SubscriberConfig{RetainBytes: 1 << 30})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: 4000}})
+				s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{RetainBytes: 1 << 30}})
 				var all []kept
 				take := func(m bus.Message) {
 					if m.Counter%3 != 0 {
@@ -105,7 +105,7 @@ func TestRetainingTooMuchIsRefusedAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
-		s := b.subscriber(bus.SubscriberConfig{RetainBytes: 10_000})
+		s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{RetainBytes: 10_000}})
 		var all []kept
 		refused, received := 0, 0
 		subscribe(t, s, tags.Of(1), func(m bus.Message) {
@@ -188,7 +188,7 @@ func TestAReceiverRetains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		var all []kept
-		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), RetainBytes: 1 << 20}, func(m bus.Message) {
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Receiving: bus.Receiving{RetainBytes: 1 << 20}}, func(m bus.Message) {
 			k := kept{m, bytes.Clone(m.Data)}
 			must(t, k.m.Retain())
 			all = append(all, k)

@@ -107,7 +107,7 @@ func TestAPublisherThatEndsWaitsForASubscriberThatItHasLost(t *testing.T) {
 
 func TestAPublisherThatEndsSendsAgainWhatWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newEndRun(t, bus.PublisherConfig{CacheMessages: 1000, CacheBytes: 1 << 20})
+		r := newEndRun(t, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1000, CacheBytes: 1 << 20}})
 		r.bed.net.Stall(anybody, anyPort(r.sub.host))
 		r.publish(100)
 		time.Sleep(time.Second)
@@ -252,7 +252,7 @@ func TestAPublisherThatEndsLetsThoseGoThatItRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.DropNewest, bus.Block}})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.DropNewest, bus.Block}}})
 				x := accountStranger(t)
 				backend, _ := b.stranger(x)
 				must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))

@@ -37,14 +37,14 @@ type rivals struct {
 func newRivals(t *testing.T, how bus.Duplicates) *rivals {
 	t.Helper()
 	r := &rivals{bed: newBed(t), got: make(origins)}
-	r.old = r.publisher(bus.PublisherConfig{Name: "old", Tags: tags.Of(1, 2)})
+	r.old = r.publisher(bus.PublisherConfig{Common: bus.Common{Name: "old"}, Tags: tags.Of(1, 2)})
 	r.sub = r.subscriber(bus.SubscriberConfig{})
 	sub, err := r.sub.SubscribeWith(tags.Of(1, 2, 3), r.got.handle, bus.SubscriptionConfig{Duplicates: how})
 	must(t, err)
 	must(t, sub.Wait(t.Context()))
 	r.publish(t, r.old, 1, 2)
 	pass(time.Second)
-	r.young = r.publisher(bus.PublisherConfig{Name: "young", Tags: tags.Of(2, 3)})
+	r.young = r.publisher(bus.PublisherConfig{Common: bus.Common{Name: "young"}, Tags: tags.Of(2, 3)})
 	pass(time.Second)
 	return r
 }
@@ -165,9 +165,9 @@ func TestARefusedPublisherIsNotConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		got := make(origins)
-		first := b.publisher(bus.PublisherConfig{Name: "first", Tags: tags.Of(1)})
+		first := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "first"}, Tags: tags.Of(1)})
 		pass(time.Second)
-		second := b.publisher(bus.PublisherConfig{Name: "second", Tags: tags.Of(1)})
+		second := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "second"}, Tags: tags.Of(1)})
 		s := b.subscriber(bus.SubscriberConfig{})
 		sub, err := s.SubscribeWith(tags.Of(1), got.handle, bus.SubscriptionConfig{Duplicates: bus.DuplicatesRefuse})
 		must(t, err)
@@ -244,13 +244,13 @@ func TestSubscriptionsDifferInWhatTheyDoWithDuplicates(t *testing.T) {
 func TestTheOldOneTakesOverFromOneThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		old := b.publisher(bus.PublisherConfig{Name: "old", Tags: tags.Of(1)})
+		old := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "old"}, Tags: tags.Of(1)})
 		got := make(origins)
 		s := b.subscriber(bus.SubscriberConfig{})
 		_, err := s.SubscribeWith(tags.Of(1), got.handle, bus.SubscriptionConfig{Duplicates: bus.DuplicatesNewest})
 		must(t, err)
 		pass(time.Second)
-		young := b.publisher(bus.PublisherConfig{Name: "young", Tags: tags.Of(1)})
+		young := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "young"}, Tags: tags.Of(1)})
 		pass(time.Second)
 		publishEach(t, young, 1)
 		must(t, young.Close())

@@ -30,8 +30,10 @@ func newRoomBed(t *testing.T) *roomBed {
 	t.Helper()
 	b := &roomBed{bed: newBed(t)}
 	b.p = b.publisher(bus.PublisherConfig{
-		Tags: tags.Of(1, 2, 3), PageBytes: 1024, QueueBytes: roomPages * 1024, PoolBytes: (roomPages + 1) * 1024, MaxMessageBytes: 10_000,
-		OnReady: func() { b.ready++ },
+		Tags: tags.Of(1, 2, 3), Sending: bus.Sending{
+			PageBytes: 1024, QueueBytes: roomPages * 1024, PoolBytes: (roomPages + 1) * 1024, MaxMessageBytes: 10_000,
+			OnReady: func() { b.ready++ },
+		},
 	})
 	s, other := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
 	b.slow = subscribe(t, s, tags.Of(1, 3), func(bus.Message) {})

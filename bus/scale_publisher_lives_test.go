@@ -23,7 +23,7 @@ func every(n int) []tags.Tag {
 // tagsOfAPublisher goes through what happens to n tags, which are n ranges.
 func tagsOfAPublisher(b *prices, n int) {
 	tb, list := b.tb, every(n)
-	b.open(2*n, bus.PublisherConfig{CacheMessages: 1})
+	b.open(2*n, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
 	s, replayed := b.lean(b.p, "ranges"), b.lean(b.p, "replayed")
 	b.op("publish for the first time", func() { b.publish(list) })
 	b.op("subscribe", func() { s.subscribed(tb, subscription.Subscribe{ID: 1}, tags.Of(list...)) })
@@ -69,7 +69,7 @@ func drainOfAPublisher(b *prices, set tags.Set) {
 // connection.
 func groupsOfAPublisher(b *prices, n int) {
 	tb, list := b.tb, every(n)
-	b.open(2*n, bus.PublisherConfig{CacheMessages: 1})
+	b.open(2*n, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
 	b.publish(list)
 	group := func(s *lean, resume bool, first tags.Tag) {
 		for i, tag := range list {
@@ -174,7 +174,7 @@ func tagsFrom(n int) []tags.Tag {
 func lanesOfAPublisher(b *prices, n int) {
 	const lanes = 16
 	tb := b.tb
-	b.open(2*n, bus.PublisherConfig{CacheMessages: 1})
+	b.open(2*n, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
 	b.publish(every(n))
 	s, set := b.lean(b.p, "lanes"), tags.Of(every(n)...)
 	b.op("subscribe in each lane", func() {

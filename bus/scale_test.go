@@ -47,8 +47,8 @@ func newScaleBedOn(tb testing.TB, dir *memory.Directory) *scaleBed {
 	loop := b.loop()
 	b.at = b.host
 	s, err := NewSubscriber(b.net.Opener(loop, memnet.Config{Host: b.at}), b.dir, SubscriberConfig{
-		ReconnectMin: time.Millisecond, ReconnectMax: time.Millisecond,
-		HeartbeatTimeout: HeartbeatsOff, OnEvent: b.note,
+		Dialing: Dialing{ReconnectMin: time.Millisecond, ReconnectMax: time.Millisecond},
+		Common:  Common{HeartbeatTimeout: HeartbeatsOff, OnEvent: b.note},
 	})
 	must(tb, err)
 	tb.Cleanup(func() { must(tb, s.Close()) })
@@ -82,7 +82,7 @@ func (b *scaleBed) publisher(first tags.Tag, n int, used bool) *Publisher {
 	set, err := tags.Range(first, first+tags.Tag(n)-1)
 	must(b.tb, err)
 	p, err := NewPublisher(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, PublisherConfig{
-		Tags: set, Listen: netip.AddrPortFrom(b.host, 0), HeartbeatTimeout: HeartbeatsOff,
+		Tags: set, Listening: Listening{Listen: netip.AddrPortFrom(b.host, 0)}, Common: Common{HeartbeatTimeout: HeartbeatsOff},
 	})
 	must(b.tb, err)
 	b.tb.Cleanup(func() { must(b.tb, p.Close()) })

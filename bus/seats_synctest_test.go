@@ -61,7 +61,7 @@ func TestAConnectionThatAsksForNothingIsEnded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Block}})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.Block}}})
 				c := b.crowd(t)
 				h, ep := c.come(p)
 				test.ask(t, ep)
@@ -152,7 +152,7 @@ func TestLoopbackMayTakeAllPlaces(t *testing.T) {
 func TestASubscriberThatComesBackTakesItsOldPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 1, HeartbeatTimeout: bus.HeartbeatsOff})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 1, Common: bus.Common{HeartbeatTimeout: bus.HeartbeatsOff}})
 		c := b.crowd(t)
 		ask := control(t, &subscription.Subscribe{ID: 1, Set: setOf(t, 1)})
 		old, _ := c.come(p, ask)

@@ -17,7 +17,7 @@ func TestAReconnectedReceiverIsToldExactlyWhatItMissed(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, in.handle)
-		s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 64 << 10, MaxMessageBytes: 1000})
+		s := b.sender(bus.SenderConfig{Sending: bus.Sending{PageBytes: 1024, QueueBytes: 64 << 10, MaxMessageBytes: 1000}})
 		must(t, s.SendContext(t.Context(), 1, []byte("a")))
 		time.Sleep(time.Second)
 		b.stall(r.host)

@@ -78,7 +78,7 @@ type senderBook struct {
 func newSenderRun(t *testing.T, c senderCase) *senderRun {
 	r := &senderRun{t: t, bed: newBed(t)}
 	r.bed.broken = c.broken
-	r.cfg = bus.SenderConfig{PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, CacheMessages: c.cache}
+	r.cfg = bus.SenderConfig{Sending: bus.Sending{PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, CacheMessages: c.cache}}
 	if !c.lazy {
 		all, err := tags.Range(0, modelTags-1)
 		must(t, err)
@@ -116,7 +116,7 @@ func (r *senderRun) begin(p *modelPlace, port uint16) {
 func (r *senderRun) receive(p *modelPlace, at netip.AddrPort) *modelReceiver {
 	v := &modelReceiver{place: p, books: make(map[string]*senderBook)}
 	v.receiver = r.bed.receiver(bus.ReceiverConfig{
-		Tags: p.set, Listen: at, Subscription: bus.SubscriptionConfig{Policy: p.policy},
+		Tags: p.set, Listening: bus.Listening{Listen: at}, Subscription: bus.SubscriptionConfig{Policy: p.policy},
 	}, func(m bus.Message) { r.deliver(v, m) })
 	r.met = append(r.met, v)
 	return v

@@ -19,10 +19,10 @@ func TestTwoReceiversOfOneTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		a, c := make(inbox), make(inbox)
-		first := b.receiver(bus.ReceiverConfig{Name: "first", Tags: tags.Of(1, 2)}, a.handle)
+		first := b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "first"}, Tags: tags.Of(1, 2)}, a.handle)
 		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3)})
 		must(t, s.WaitReceivers(t.Context(), tags.Of(1, 2)))
-		second := b.receiver(bus.ReceiverConfig{Name: "second", Tags: tags.Of(2, 3)}, c.handle)
+		second := b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "second"}, Tags: tags.Of(2, 3)}, c.handle)
 		time.Sleep(time.Minute)
 		must(t, s.Send(2, []byte("a")))
 		if err := s.Send(3, nil); !errors.Is(err, bus.ErrNoReceiver) {
@@ -158,7 +158,7 @@ func TestAReceiverThatDrainsInVain(t *testing.T) {
 func TestAReceiverWithoutHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), QueueBytes: 1000}, nil)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Receiving: bus.Receiving{QueueBytes: 1000}}, nil)
 		s := b.sender(bus.SenderConfig{})
 		must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
 		for range 100 {
@@ -187,7 +187,7 @@ func TestAReceiverWithoutHandler(t *testing.T) {
 func TestTheRefusalNamesTheSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		b.receiver(bus.ReceiverConfig{Name: "owner", Tags: tags.Of(1)}, make(inbox).handle)
+		b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "owner"}, Tags: tags.Of(1)}, make(inbox).handle)
 		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3)})
 		must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
 		ask := func(id uint64, tag tags.Tag, withNext bool) []byte {

@@ -22,8 +22,8 @@ func TestTwoSendersAndOneReceiver(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, in.handle)
-		first := b.sender(bus.SenderConfig{Name: "first", Tags: tags.Of(1, 2)})
-		second := b.sender(bus.SenderConfig{Name: "second"})
+		first := b.sender(bus.SenderConfig{Common: bus.Common{Name: "first"}, Tags: tags.Of(1, 2)})
+		second := b.sender(bus.SenderConfig{Common: bus.Common{Name: "second"}})
 		must(t, first.WaitReceivers(t.Context(), tags.Of(1, 2)))
 		must(t, second.SendContext(t.Context(), 1, []byte("b0")))
 		synctest.Wait() // the events of two connections have no order
@@ -174,7 +174,7 @@ func slowReceiver(t *testing.T, policy string, lossy bool) {
 	must(t, err)
 	var got uint64
 	r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Subscription: bus.SubscriptionConfig{Policy: p}}, func(bus.Message) { got++ })
-	s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 8192, PoolBytes: 64 << 10, MaxMessageBytes: 1000})
+	s := b.sender(bus.SenderConfig{Sending: bus.Sending{PageBytes: 1024, QueueBytes: 8192, PoolBytes: 64 << 10, MaxMessageBytes: 1000}})
 	must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
 	b.stall(r.host)
 	const most = 1000

@@ -83,7 +83,7 @@ func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), CacheMessages: 10})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{CacheMessages: 10}})
 				s := b.subscriber(bus.SubscriberConfig{})
 				publish := func(from, to uint64) {
 					for n := from; n <= to; n++ {
@@ -124,7 +124,7 @@ func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
 func TestAddedTagsComeWithOldMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), CacheMessages: 10})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		publish := func(from, to uint64) {
 			for n := from; n <= to; n++ {
@@ -151,7 +151,7 @@ func TestAGroupResumesBeforeItReplays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), CacheMessages: 100})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 100}})
 				s := b.subscriber(bus.SubscriberConfig{})
 				cfg := bus.SubscriptionConfig{Replay: 100}
 				publish := func(from, to uint64) {
@@ -194,7 +194,7 @@ func wide(tb testing.TB) tags.Set {
 func TestRemovedTagsAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), CacheMessages: 10})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})
 		for n := range uint64(4) {
 			must(t, p.Publish(1, []byte(sized(1, n+1, 20))))
 			must(t, p.Publish(2, []byte(sized(2, n+1, 20))))

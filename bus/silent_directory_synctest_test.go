@@ -43,21 +43,21 @@ var roles = []struct {
 	{"publisher", func(t *testing.T, b *silentBed) role {
 		t.Helper()
 		m := b.member()
-		p, err := bus.NewPublisher(b.opener(m), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listen: netip.AddrPortFrom(m.host, 0), OnEvent: m.note})
+		p, err := bus.NewPublisher(b.opener(m), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: netip.AddrPortFrom(m.host, 0)}, Common: bus.Common{OnEvent: m.note}})
 		must(t, err)
 		return role{m, p.Close, p.Drain}
 	}},
 	{"receiver", func(t *testing.T, b *silentBed) role {
 		t.Helper()
 		m := b.member()
-		r, err := bus.NewReceiver(b.opener(m), b.dir, bus.ReceiverConfig{Tags: tags.Of(2), Listen: netip.AddrPortFrom(m.host, 0), OnEvent: m.note}, func(bus.Message) {})
+		r, err := bus.NewReceiver(b.opener(m), b.dir, bus.ReceiverConfig{Tags: tags.Of(2), Listening: bus.Listening{Listen: netip.AddrPortFrom(m.host, 0)}, Common: bus.Common{OnEvent: m.note}}, func(bus.Message) {})
 		must(t, err)
 		return role{m, r.Close, r.Drain}
 	}},
 	{"subscriber", func(t *testing.T, b *silentBed) role {
 		t.Helper()
 		m := b.member()
-		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{OnEvent: m.note})
+		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: m.note}})
 		must(t, err)
 		_, err = s.Subscribe(tags.Of(1), func(bus.Message) {})
 		must(t, err)
@@ -66,17 +66,17 @@ var roles = []struct {
 	{"sender", func(t *testing.T, b *silentBed) role {
 		t.Helper()
 		m := b.member()
-		s, err := bus.NewSender(b.opener(m), b.dir, bus.SenderConfig{Tags: tags.Of(2), OnEvent: m.note})
+		s, err := bus.NewSender(b.opener(m), b.dir, bus.SenderConfig{Tags: tags.Of(2), Common: bus.Common{OnEvent: m.note}})
 		must(t, err)
 		return role{m, s.Close, s.Drain}
 	}},
 	{"requester", func(t *testing.T, b *silentBed) role {
 		t.Helper()
 		m := b.member()
-		sender, err := bus.NewSender(b.opener(m), b.dir, bus.SenderConfig{Tags: tags.Of(2), OnEvent: m.note})
+		sender, err := bus.NewSender(b.opener(m), b.dir, bus.SenderConfig{Tags: tags.Of(2), Common: bus.Common{OnEvent: m.note}})
 		must(t, err)
 		n := b.member()
-		sub, err := bus.NewSubscriber(b.opener(n), b.dir, bus.SubscriberConfig{OnEvent: n.note})
+		sub, err := bus.NewSubscriber(b.opener(n), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: n.note}})
 		must(t, err)
 		r, err := bus.NewRequester(sender, sub, bus.RequesterConfig{Command: 2, Reply: 1})
 		must(t, err)
@@ -159,7 +159,7 @@ func TestSubscribersOfAPublisherThatCannotLeaveTheDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newSilentBed(t)
 		m := b.member()
-		p, err := bus.NewPublisher(b.opener(m), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listen: netip.AddrPortFrom(m.host, 0)})
+		p, err := bus.NewPublisher(b.opener(m), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: netip.AddrPortFrom(m.host, 0)}})
 		must(t, err)
 		defer m.loop.Close()
 		s := b.subscriber(bus.SubscriberConfig{})

@@ -24,7 +24,7 @@ func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 		return loop, netip.AddrPortFrom(netip.MustParseAddr(host), 0)
 	}
 	loop, addr := open("10.0.0.1")
-	p, err := NewPublisher(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, PublisherConfig{Tags: tags.Everything(), Listen: addr})
+	p, err := NewPublisher(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, PublisherConfig{Tags: tags.Everything(), Listening: Listening{Listen: addr}})
 	must(t, err)
 	defer func() { must(t, p.Close()) }()
 	loop, addr = open("10.0.0.2")

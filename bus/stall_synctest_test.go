@@ -22,7 +22,7 @@ func (b *bed) stuck(policy bus.Policy) (*subscriber, *bus.Subscription) {
 
 func (b *bed) stuckOn(set tags.Set, policy bus.Policy) (*subscriber, *bus.Subscription) {
 	b.tb.Helper()
-	s := b.subscriber(bus.SubscriberConfig{QueueBytes: 2000})
+	s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 2000}})
 	b.net.SetWindow(anybody, anyPort(s.host), 2048)
 	sub, err := s.SubscribeWith(set, nil, bus.SubscriptionConfig{Policy: policy})
 	must(b.tb, err)
@@ -63,7 +63,7 @@ func TestASubscriberThatTakesNothingIsDisconnected(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(small(bus.PublisherConfig{MaxStall: test.maxStall}))
+				p := b.publisher(small(bus.PublisherConfig{Sending: bus.Sending{MaxStall: test.maxStall}}))
 				b.stuck(test.policy)
 				for range 20 {
 					_ = p.Publish(1, make([]byte, 900))
@@ -127,7 +127,7 @@ func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
 	t.Run("a message each four of five seconds", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
-			p := b.publisher(small(bus.PublisherConfig{MaxStall: 6 * time.Second}))
+			p := b.publisher(small(bus.PublisherConfig{Sending: bus.Sending{MaxStall: 6 * time.Second}}))
 			_, sub := b.stuck(disconnectAfter(5 * time.Second))
 			go func() {
 				for p.PublishContext(t.Context(), 1, make([]byte, 900)) == nil {
@@ -150,7 +150,7 @@ func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
 	t.Run("nothing but a page under construction", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
-			p := b.publisher(small(bus.PublisherConfig{FlushInterval: 10 * time.Minute}))
+			p := b.publisher(small(bus.PublisherConfig{Sending: bus.Sending{FlushInterval: 10 * time.Minute}}))
 			c := newCollector()
 			s := b.subscriber(bus.SubscriberConfig{})
 			sub, err := s.SubscribeWith(tags.Of(1), c.handle, bus.SubscriptionConfig{Policy: disconnectAfter(time.Second)})
@@ -168,7 +168,7 @@ func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
 			p := b.publisher(small(bus.PublisherConfig{}))
-			s := b.subscriber(bus.SubscriberConfig{HeartbeatTimeout: time.Hour})
+			s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{HeartbeatTimeout: time.Hour}})
 			sub, err := s.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Policy: disconnectAfter(time.Second)})
 			must(t, err)
 			must(t, sub.Wait(t.Context()))
@@ -191,7 +191,7 @@ func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
 func TestDrainEndsWithTheLongestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(small(bus.PublisherConfig{MaxStall: 10 * time.Second}))
+		p := b.publisher(small(bus.PublisherConfig{Sending: bus.Sending{MaxStall: 10 * time.Second}}))
 		b.stuck(bus.Policy{})
 		fill(t, p, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -23,8 +23,8 @@ func watched(tb testing.TB, subscribers, known int) *publisher {
 	tb.Helper()
 	b := newBed(tb)
 	p := b.publisher(bus.PublisherConfig{
-		Tags: tagRange(tb, 0, tags.Tag(known-1)), PageBytes: 4096, QueueBytes: 8192, MaxMessageBytes: 4000, MaxSubscribers: subscribers,
-		HeartbeatInterval: bus.HeartbeatsOff,
+		Tags: tagRange(tb, 0, tags.Tag(known-1)), Sending: bus.Sending{PageBytes: 4096, QueueBytes: 8192, MaxMessageBytes: 4000}, MaxSubscribers: subscribers,
+		Common: bus.Common{HeartbeatInterval: bus.HeartbeatsOff},
 	})
 	for tag := range tags.Tag(known) {
 		must(tb, p.Publish(tag, nil))

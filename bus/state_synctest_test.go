@@ -48,9 +48,9 @@ func stateOf(t *testing.T, x interface {
 func TestTheStateNamesWhoIsStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(small(bus.PublisherConfig{Name: "detector"}))
+		p := b.publisher(small(bus.PublisherConfig{Common: bus.Common{Name: "detector"}}))
 		began := time.Now()
-		fine := b.subscriber(bus.SubscriberConfig{Name: "fine"})
+		fine := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "fine"}})
 		subscribe(t, fine, tags.Of(2), newCollector().handle)
 		loses, _ := b.stuckOn(tags.Of(1), bus.Policy{Kind: bus.DropNewest})
 		time.Sleep(time.Second)
@@ -124,8 +124,8 @@ func TestTheStateNamesWhoIsStalled(t *testing.T) {
 func TestTheStateOfASubscriber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		s := b.subscriber(bus.SubscriberConfig{Name: "writer"})
-		p := b.publisher(bus.PublisherConfig{Name: "detector", Tags: tags.Of(1, 2)})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "writer"}})
+		p := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "detector"}, Tags: tags.Of(1, 2)})
 		subscribe(t, s, tags.Of(1, 2), newCollector().handle)
 		must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1, 2)))
 		since := time.Now()
@@ -226,7 +226,7 @@ func TestLanesNameTheTagsThatTheyWant(t *testing.T) {
 			name string
 			set  tags.Set
 		}{{"one", tags.Of(1)}, {"both", tags.Of(1, 2)}, {"other", tags.Of(7)}} {
-			s := b.subscriber(bus.SubscriberConfig{Name: x.name})
+			s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: x.name}})
 			subscribe(t, s, x.set, newCollector().handle)
 		}
 		for _, x := range []struct {
@@ -295,7 +295,7 @@ func TestASubscriberKnowsWhenItLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
-		s := b.subscriber(bus.SubscriberConfig{QueueBytes: 1000})
+		s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 1000}})
 		sub, err := s.SubscribeWith(tags.Of(1), nil, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropOldest}})
 		must(t, err)
 		must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
@@ -443,8 +443,8 @@ func TestAllWaysOfPublishingCountForTheTag(t *testing.T) {
 func TestTheStateOfASenderAndAReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		r := b.receiver(bus.ReceiverConfig{Name: "motor", Tags: tags.Of(1, 2)}, ignore)
-		s := b.sender(bus.SenderConfig{Name: "control", Tags: tags.Of(1, 2)})
+		r := b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "motor"}, Tags: tags.Of(1, 2)}, ignore)
+		s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "control"}, Tags: tags.Of(1, 2)})
 		must(t, s.WaitReceivers(t.Context(), tags.Of(1, 2)))
 		must(t, s.Send(1, make([]byte, 30)))
 		time.Sleep(time.Second)
@@ -465,8 +465,8 @@ func TestTheStateOfASenderAndAReceiver(t *testing.T) {
 func TestALossySubscriberThatTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(small(bus.PublisherConfig{HeartbeatInterval: bus.HeartbeatsOff}))
-		s := b.subscriber(bus.SubscriberConfig{HeartbeatInterval: bus.HeartbeatsOff})
+		p := b.publisher(small(bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: bus.HeartbeatsOff}}))
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: bus.HeartbeatsOff}})
 		b.net.SetWindow(anybody, anyPort(s.host), 2048)
 		sub, err := s.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropOldest}})
 		must(t, err)

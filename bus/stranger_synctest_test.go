@@ -208,19 +208,19 @@ func TestASubscriberSurvivesStrangers(t *testing.T) {
 }
 
 func TestConfigurationsAreCheckedAsAWhole(t *testing.T) {
-	err := bus.PublisherConfig{PageBytes: 1, MaxMessageBytes: -1, MaxStreams: -1}.Validate()
+	err := bus.PublisherConfig{Sending: bus.Sending{PageBytes: 1, MaxMessageBytes: -1}, MaxStreams: -1}.Validate()
 	for _, field := range []string{"Tags", "PageBytes", "MaxMessageBytes", "MaxStreams"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("publisher: got %v, want %s named", err, field)
 		}
 	}
-	err = bus.PublisherConfig{Tags: tags.Of(1), QueueBytes: 1000, PoolBytes: 10}.Validate()
+	err = bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{QueueBytes: 1000, PoolBytes: 10}}.Validate()
 	for _, field := range []string{"QueueBytes", "PoolBytes"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("publisher: got %v, want %s named", err, field)
 		}
 	}
-	err = bus.SubscriberConfig{Name: strings.Repeat("x", 256), MaxMessageBytes: 1, QueueBytes: -1, ReconnectMin: 1}.Validate()
+	err = bus.SubscriberConfig{Common: bus.Common{Name: strings.Repeat("x", 256)}, Receiving: bus.Receiving{MaxMessageBytes: 1, QueueBytes: -1}, Dialing: bus.Dialing{ReconnectMin: 1}}.Validate()
 	for _, field := range []string{"Name", "MaxMessageBytes", "QueueBytes", "ReconnectMin"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("subscriber: got %v, want %s named", err, field)

@@ -28,7 +28,7 @@ func TestASubscriberHoldsNoMoreThanItMay(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				b.publisher(bus.PublisherConfig{
-					Tags: tags.Of(1), PageBytes: 1 << 10, MaxMessageBytes: 1000, QueueBytes: 8 << 10, SubscriberBytes: 16 << 10,
+					Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1 << 10, MaxMessageBytes: 1000, QueueBytes: 8 << 10}, SubscriberBytes: 16 << 10,
 				})
 				s := b.subscriber(bus.SubscriberConfig{})
 				accepted := 0

@@ -3,90 +3,26 @@
 package bus
 
 import (
-	"net/netip"
+	"math"
 	"time"
 
 	"tagbus/internal/validate"
 )
 
-// Defaults of SubscriberConfig.
-const (
-	defaultMaxReceiveBytes = 64 << 20
-	defaultQueueLimitBytes = 8 << 20
-	defaultRetainBytes     = 64 << 20
-	subscribeBuffers       = 4
-)
+// subscribeBuffers is how many send buffers a connection to a publisher has.
+const subscribeBuffers = 4
 
 // SubscriberConfig says how a Subscriber works. The zero value is good.
 type SubscriberConfig struct {
-	// Name is shown to the operators of publishers. At most 255 bytes.
-	Name string
-
-	// Access decides whose messages of which tags are taken. Default: all.
-	Access Access
-
-	// Monitor is where this process serves metrics and its state by HTTP; see
-	// PublisherConfig.Monitor. Default: none.
-	Monitor netip.AddrPort
-
-	// Unlisted keeps the subscriber from announcing itself among the clients of the
-	// directory (directory.WithClients), where operators see that it is there though it is
-	// connected to no publisher. Nothing depends on that: a directory that may not be written
-	// lists no clients. Default: it is listed.
-	Unlisted bool
-
-	// MaxMessageBytes is the largest message or page accepted. A publisher
-	// that announces more is refused with an event. Default 64 MiB. Memory is
-	// taken as bytes arrive, not in advance.
-	MaxMessageBytes int
-
-	// QueueBytes is how much a subscription without handler holds for
-	// Subscription.Messages: payload, and 64 bytes for each message. Beyond that, a
-	// subscription whose policy may lose messages loses some (ErrQueueFull). One with
-	// Block or Disconnect stops reading from its publishers. Messages that are being
-	// read count apart. Default 8 MiB.
-	QueueBytes int
-
-	// RetainBytes is how much memory Message.Retain may keep, including the memory
-	// around the messages and 64 bytes for each. Default 64 MiB.
-	RetainBytes int
-
-	// ReconnectMin and ReconnectMax bound the delay before a lost or refused
-	// connection is tried again. It grows exponentially and is spread at
-	// random. Defaults 100 ms and 5 s.
-	ReconnectMin, ReconnectMax time.Duration
-
-	// HeartbeatInterval is the longest time without a message to a publisher; after it
-	// a heartbeat is sent. Default 2 s, or a third of HeartbeatTimeout if that is
-	// shorter; 1 ms to an hour. If the publisher has a longer interval, that one
-	// counts, up to 30 s. HeartbeatsOff, or another negative value: this side sends no
-	// heartbeats and ignores silence.
-	HeartbeatInterval time.Duration
-
-	// HeartbeatTimeout closes the connection to a publisher that sends nothing for this
-	// long. The check runs at least four times per HeartbeatInterval, so the end may
-	// come one such tick later. The timeout is never shorter than three of the
-	// publisher's own intervals. A publisher without heartbeats is never timed out.
-	// Time in which a full queue keeps this side from reading does not count. The
-	// timeout must exceed the time that the largest message takes to cross the network.
-	// Default 6 s, or three HeartbeatIntervals if that is longer; at least two.
-	// HeartbeatsOff, or another negative value: never.
-	HeartbeatTimeout time.Duration
-
-	// OnEvent is called on the loop for every Event. It must not block and may
-	// call any method that does not block.
-	OnEvent func(Event)
+	Common
+	Dialing
+	Receiving
 }
 
 func (c SubscriberConfig) withDefaults() SubscriberConfig {
-	validate.Default(&c.MaxMessageBytes, defaultMaxReceiveBytes)
-	validate.Default(&c.QueueBytes, defaultQueueLimitBytes)
-	validate.Default(&c.RetainBytes, defaultRetainBytes)
-	setReconnect(&c.ReconnectMin, &c.ReconnectMax)
-	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
-	if c.OnEvent == nil {
-		c.OnEvent = func(Event) {}
-	}
+	c.Common.setDefaults()
+	c.Dialing.setDefaults()
+	c.Receiving.setDefaults()
 	return c
 }
 
@@ -95,13 +31,9 @@ func (c SubscriberConfig) withDefaults() SubscriberConfig {
 func (c SubscriberConfig) Validate() error {
 	c = c.withDefaults()
 	v := validate.Violations{Kind: ErrInvalidConfig}
-	checkName(&v, c.Name)
-	validate.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
-	validate.Within(&v, "QueueBytes", c.QueueBytes, 1, maxBytes)
-	validate.Within(&v, "RetainBytes", c.RetainBytes, 1, maxBytes)
-	checkReconnect(&v, c.ReconnectMin, c.ReconnectMax)
-	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
-	checkMonitor(&v, c.Monitor)
+	c.Common.check(&v)
+	c.Dialing.check(&v)
+	c.Receiving.check(&v, math.MaxInt32)
 	return v.Err()
 }
 

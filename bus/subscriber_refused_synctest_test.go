@@ -25,7 +25,7 @@ func TestAPublisherRefusesWithAReason(t *testing.T) {
 		want  string
 	}{
 		{"an entry of another backend", func(e *directory.Entry) { e.Backend = "rdma:verbs" }, bus.PublisherConfig{}, `publisher speaks "rdma:verbs", this subscriber "memory": use the same backend for both, here "rdma:verbs" (node.Config.Backend)`},
-		{"messages above the subscriber's limit", nil, bus.PublisherConfig{MaxMessageBytes: 80 << 20}, "raise SubscriberConfig.MaxMessageBytes"},
+		{"messages above the subscriber's limit", nil, bus.PublisherConfig{Sending: bus.Sending{MaxMessageBytes: 80 << 20}}, "raise SubscriberConfig.MaxMessageBytes"},
 		{"a stale entry", func(e *directory.Entry) { e.Instance = "somebodyelse" }, bus.PublisherConfig{}, "stale"},
 	}
 	for _, test := range tests {

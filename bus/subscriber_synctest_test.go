@@ -113,8 +113,8 @@ func TestSubscribingAgainIsNoGap(t *testing.T) {
 func TestIteratingOverMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1000})
-		s := b.subscriber(bus.SubscriberConfig{QueueBytes: 2000})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1000}})
+		s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 2000}})
 		b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0), 4096)
 		sub := subscribe(t, s, tags.Of(1), nil)
 		const total = 1000

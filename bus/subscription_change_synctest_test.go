@@ -245,7 +245,7 @@ func TestAGroupOfSubscriptionsThatBreaksTheProtocol(t *testing.T) {
 func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), FlushInterval: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{FlushInterval: time.Hour}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		sub := subscribe(t, s, tags.Of(1, 2), func(bus.Message) {})
 		must(t, p.Publish(2, nil)) // the first one: behind the acknowledgement it would be a stranger's

@@ -20,7 +20,7 @@ func TestAHandlerMayRemoveATagFromAnotherSubscription(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), FlushInterval: time.Hour})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{FlushInterval: time.Hour}})
 				s := b.subscriber(bus.SubscriberConfig{})
 				var other *bus.Subscription
 				removed := false
@@ -99,7 +99,7 @@ func TestATagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
 func TestAConnectionWhoseRefusedTagsAreRemovedEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Latest}})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.Latest}}})
 		s := b.subscriber(bus.SubscriberConfig{})
 		sub, err := s.Subscribe(tags.Of(1, 2), func(bus.Message) {})
 		must(t, err)

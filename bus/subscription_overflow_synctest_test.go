@@ -21,8 +21,8 @@ func TestAMonitorHoldsUpNoRecorder(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10})
-				s := b.subscriber(bus.SubscriberConfig{QueueBytes: kept * (64 + 100)})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10}})
+				s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: kept * (64 + 100)}})
 				record := newCollector()
 				subscribe(t, s, tags.Of(1, 2), record.handle)
 				policy, err := bus.ParsePolicy(text)
@@ -91,8 +91,8 @@ func TestAMonitorHoldsUpNoRecorder(t *testing.T) {
 	t.Run("and a recorder that reads Messages", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
-			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10})
-			s := b.subscriber(bus.SubscriberConfig{QueueBytes: 10_000})
+			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10}})
+			s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 10_000}})
 			var subs []*bus.Subscription
 			for _, kind := range []bus.PolicyKind{bus.Block, bus.Latest} {
 				sub, err := s.SubscribeWith(tags.Of(1), nil, bus.SubscriptionConfig{Policy: bus.Policy{Kind: kind}})
@@ -122,7 +122,7 @@ func TestAReceiverDoesNotAcknowledgeWhatItsQueueHasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{
-			Tags: tags.Of(1), QueueBytes: 3 * (64 + 10),
+			Tags: tags.Of(1), Receiving: bus.Receiving{QueueBytes: 3 * (64 + 10)},
 			Subscription: bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropNewest}},
 		}, nil)
 		s := b.sender(bus.SenderConfig{})

@@ -19,7 +19,7 @@ func TestAPausedSubscriptionIsSlow(t *testing.T) {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				cfg := bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10}
+				cfg := bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10}}
 				first := b.publisher(cfg)
 				s := b.subscriber(bus.SubscriberConfig{})
 				var sub *bus.Subscription

@@ -23,7 +23,7 @@ func TestASubscriptionThatIsNotAcknowledgedInTime(t *testing.T) {
 		{"with publishers of other tags", func(b *bed) { b.publisher(bus.PublisherConfig{Tags: tags.Of(9)}) }, "start one"},
 		{"with one that cannot be reached", func(b *bed) { b.net.Refuse(b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}).Addr()) }, "start one"},
 		{"with one that refuses the policy", func(b *bed) {
-			b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Latest}})
+			b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.Latest}}})
 		}, "within 3s: refused: "},
 	}
 	for _, test := range tests {

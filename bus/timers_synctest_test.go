@@ -47,7 +47,7 @@ func (t *countedTimer) Close() error {
 // users open each kind of user of a loop, which then has a peer and work to do.
 var users = map[string]func(b *bed, m *member, open netio.Opener) (close func() error, err error){
 	"publisher": func(b *bed, m *member, open netio.Opener) (func() error, error) {
-		p, err := bus.NewPublisher(open, b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listen: anyPort(m.host)})
+		p, err := bus.NewPublisher(open, b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: anyPort(m.host)}})
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ var users = map[string]func(b *bed, m *member, open netio.Opener) (close func() 
 		return s.Close, nil
 	},
 	"receiver": func(b *bed, m *member, open netio.Opener) (func() error, error) {
-		r, err := bus.NewReceiver(open, b.dir, bus.ReceiverConfig{Tags: tags.Of(1), Listen: anyPort(m.host)}, ignore)
+		r, err := bus.NewReceiver(open, b.dir, bus.ReceiverConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: anyPort(m.host)}}, ignore)
 		if err != nil {
 			return nil, err
 		}

@@ -45,7 +45,7 @@ func TestALookForUnpublishedTagsIsWork(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBed(t)
-			p := b.used(known, bus.PublisherConfig{CacheMessages: 1})
+			p := b.used(known, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
 			s := b.lean(p, "subscriber")
 			test.ask(p, s, tagRange(t, known, known+unknown-1))
 			if steps, _ := bus.WorkOf(p.Publisher); steps < test.want {

@@ -27,7 +27,7 @@ const attackPolicy = `{"rules":[{"who":"uri:spiffe://x/daq","publish":"1-2"},{"w
 // attacked returns a publisher over TLS.
 func attacked(t *testing.T, bed string, ca *identitytest.Issued) *bus.Publisher {
 	t.Helper()
-	p, err := process(t, bed, ca, "uri:spiffe://x/daq", attackPolicy).NewPublisher(bus.PublisherConfig{Name: "hidden-name", Tags: tags.Of(1, 2)})
+	p, err := process(t, bed, ca, "uri:spiffe://x/daq", attackPolicy).NewPublisher(bus.PublisherConfig{Common: bus.Common{Name: "hidden-name"}, Tags: tags.Of(1, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestAccessOverTLS(t *testing.T) {
 			}
 		}
 	}
-	p, err := process(t, bed, ca, "uri:spiffe://x/daq", policy).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1, 2), OnEvent: note})
+	p, err := process(t, bed, ca, "uri:spiffe://x/daq", policy).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Common: bus.Common{OnEvent: note}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestUnsignedEntriesAreNotUsed(t *testing.T) {
 	}
 	n := process(t, bed, ca, "uri:spiffe://x/dcs", "")
 	problems, connected := make(chan error, 100), make(chan *bus.Peer, 100)
-	s, err := n.NewSubscriber(bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+	s, err := n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
 		switch e.Kind {
 		case bus.Problem:
 			problems <- e.Err
@@ -139,7 +139,7 @@ func TestUnsignedEntriesAreNotUsed(t *testing.T) {
 			connected <- e.Peer
 		default:
 		}
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

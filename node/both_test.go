@@ -20,7 +20,7 @@ import (
 func TestTheOtherDirection(t *testing.T) {
 	folder := t.TempDir()
 	var got, bytes, bad atomic.Int64
-	receiver, err := openNode(t, folder).NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Listen: listen()}, func(m bus.Message) {
+	receiver, err := openNode(t, folder).NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Listening: bus.Listening{Listen: listen()}}, func(m bus.Message) {
 		if int64(m.Counter) != got.Add(1) || m.Tag != 1 || m.Status != 7 {
 			bad.Add(1)
 		}
@@ -29,7 +29,7 @@ func TestTheOtherDirection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sender, err := openNode(t, folder).NewSender(bus.SenderConfig{Name: "control", MaxMessageBytes: 1 << 20})
+	sender, err := openNode(t, folder).NewSender(bus.SenderConfig{Common: bus.Common{Name: "control"}, Sending: bus.Sending{MaxMessageBytes: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestTheOtherDirection(t *testing.T) {
 
 func TestTheOtherDirectionOnOneLoop(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1), Listen: listen()}, func(bus.Message) {}); err != nil {
+	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}}, func(bus.Message) {}); err != nil {
 		t.Fatal(err)
 	}
 	sender, err := n.NewSender(bus.SenderConfig{})
@@ -90,9 +90,9 @@ func TestTheOtherDirectionOnOneLoop(t *testing.T) {
 func TestTwoRequestersOfADevice(t *testing.T) {
 	const command, reply = tags.Tag(1), tags.Tag(2)
 	folder := t.TempDir()
-	device := openPublisher(t, folder, bus.PublisherConfig{Tags: tags.Of(reply), MaxMessageBytes: 200_000})
+	device := openPublisher(t, folder, bus.PublisherConfig{Tags: tags.Of(reply), Sending: bus.Sending{MaxMessageBytes: 200_000}})
 	n := openNode(t, folder)
-	_, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(command), Listen: listen()}, func(m bus.Message) {
+	_, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(command), Listening: bus.Listening{Listen: listen()}}, func(m bus.Message) {
 		if err := device.Reply(m.RequestID(), reply, 3, m.Data); err != nil {
 			t.Error(err)
 		}

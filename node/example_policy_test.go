@@ -58,11 +58,11 @@ func Example_gaps() {
 
 	var missing atomic.Uint64
 	recorder, _ := n.NewSubscriber(bus.SubscriberConfig{
-		OnEvent: func(e bus.Event) {
+		Common: bus.Common{OnEvent: func(e bus.Event) {
 			if e.Kind == bus.Gap { // e.Tag, e.Count and e.Err say what and why
 				missing.Add(e.Count)
 			}
-		},
+		}},
 	})
 	sub, err := recorder.Subscribe(tags.Of(7), func(bus.Message) {})
 	if err != nil {

@@ -24,7 +24,7 @@ func Example_retain() {
 	defer n.Close()
 
 	const links = 3
-	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{RetainBytes: 256 << 20})
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Receiving: bus.Receiving{RetainBytes: 256 << 20}})
 	if err != nil {
 		log.Fatal(err)
 	}

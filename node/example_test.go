@@ -69,11 +69,11 @@ func Example_handler() {
 		log.Fatal(err)
 	}
 	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{
-		OnEvent: func(e bus.Event) {
+		Common: bus.Common{OnEvent: func(e bus.Event) {
 			if e.Kind == bus.Gap {
 				fmt.Printf("lost %d of %v\n", e.Count, e.Tag)
 			}
-		},
+		}},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -112,7 +112,7 @@ func waitForTheEnd(t *testing.T, p *bus.Publisher, n *node.Node, cfg bus.Subscri
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(9), Listen: listen()})
+	own, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(9), Listening: bus.Listening{Listen: listen()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestANodeOfWhichAWorkerEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen()})
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,12 +64,16 @@ func TestALinkThatIsCutIsNoticed(t *testing.T) {
 	const interval, timeout = 300 * time.Millisecond, 3 * time.Second
 	published, subscribed := make(chan bus.Event, 1000), make(chan bus.Event, 1000)
 	p := openPublisher(t, dir, bus.PublisherConfig{
-		Tags: tags.Of(1), Listen: addr, HeartbeatInterval: interval, HeartbeatTimeout: timeout,
-		OnEvent: func(e bus.Event) { published <- e },
+		Tags: tags.Of(1), Listening: bus.Listening{Listen: addr}, Common: bus.Common{
+			HeartbeatInterval: interval, HeartbeatTimeout: timeout,
+			OnEvent: func(e bus.Event) { published <- e },
+		},
 	})
 	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{
-		HeartbeatInterval: interval, HeartbeatTimeout: timeout,
-		OnEvent: func(e bus.Event) { subscribed <- e },
+		Common: bus.Common{
+			HeartbeatInterval: interval, HeartbeatTimeout: timeout,
+			OnEvent: func(e bus.Event) { subscribed <- e },
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestSeveralLoops(t *testing.T) {
 	dir := t.TempDir()
 	var inits atomic.Int32
 	loop := reactor.Config{Init: func() { inits.Add(1) }}
-	p, err := openNodeWith(t, node.Config{Bus: dir, Loop: loop, Loops: 3}).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), MaxMessageBytes: 300_000})
+	p, err := openNodeWith(t, node.Config{Bus: dir, Loop: loop, Loops: 3}).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{MaxMessageBytes: 300_000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestSeveralLoops(t *testing.T) {
 	arrived := make(chan struct{}, 2*subscribers)
 	var running atomic.Int32 // handlers
 	for i := range subscribers {
-		s, err := receiving.NewSubscriber(bus.SubscriberConfig{Unlisted: true})
+		s, err := receiving.NewSubscriber(bus.SubscriberConfig{Dialing: bus.Dialing{Unlisted: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

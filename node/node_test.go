@@ -68,7 +68,7 @@ func TestCloseClosesEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen()})
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func testAllocations(t *testing.T, receive func(*bus.Subscriber, tags.Set, func(
 	t.Helper()
 	dir := t.TempDir()
 	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1, 2)})
-	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{Unlisted: true})
+	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{Dialing: bus.Dialing{Unlisted: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestCallbacksMayUseTheNodeWhileItCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	inside := make(chan error, 2)
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen(), OnEvent: func(e bus.Event) {
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}, Common: bus.Common{OnEvent: func(e bus.Event) {
 		if e.Kind == bus.Subscribed {
 			inside <- n.Close() // would wait for itself
 		}
@@ -251,7 +251,7 @@ func TestCallbacksMayUseTheNodeWhileItCloses(t *testing.T) {
 			_, err := n.NewSubscriber(bus.SubscriberConfig{})
 			inside <- err
 		}
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ import (
 // TestAnObserverAsksOverTheBus asks a publisher and a receiver over real connections.
 func TestAnObserverAsksOverTheBus(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	p, err := n.NewPublisher(bus.PublisherConfig{Name: "daq", Tags: tags.Of(1), Listen: listen()})
+	p, err := n.NewPublisher(bus.PublisherConfig{Common: bus.Common{Name: "daq"}, Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := n.NewReceiver(bus.ReceiverConfig{Name: "daq", Tags: tags.Of(2), Listen: listen()}, func(bus.Message) {})
+	r, err := n.NewReceiver(bus.ReceiverConfig{Common: bus.Common{Name: "daq"}, Tags: tags.Of(2), Listening: bus.Listening{Listen: listen()}}, func(bus.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}

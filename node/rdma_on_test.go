@@ -16,7 +16,7 @@ import (
 // more than a gigabyte of locked memory, and time to connect.
 func TestAReceiverOverRDMALocksLittle(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1), Listen: listen()}, func(bus.Message) {}); err != nil {
+	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}}, func(bus.Message) {}); err != nil {
 		t.Fatal(err)
 	}
 	entries, problems := n.Directory().List()

@@ -21,7 +21,7 @@ func TestRetainCopiesNothing(t *testing.T) {
 	dir := t.TempDir()
 	// A backend with a fixed number of receive buffers spares half of them.
 	cfg := node.Config{Bus: dir, Backend: backend, RDMA: rdma.Config{ReceiveBuffers: 2 * messages}}
-	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1), MaxMessageBytes: 100_000})
+	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{MaxMessageBytes: 100_000}})
 	s, err := openNodeWith(t, cfg).NewSubscriber(bus.SubscriberConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func BenchmarkKeep(b *testing.B) {
 func benchmarkKeep(b *testing.B, size int, retain bool) {
 	dir := b.TempDir()
 	p := openPublisher(b, dir, bus.PublisherConfig{Tags: tags.Of(1)})
-	s, err := openNode(b, dir).NewSubscriber(bus.SubscriberConfig{RetainBytes: 1 << 30})
+	s, err := openNode(b, dir).NewSubscriber(bus.SubscriberConfig{Receiving: bus.Receiving{RetainBytes: 1 << 30}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func TestPayloadsComeBackWhenTheLoopHasEnded(t *testing.T) {
 	dir := t.TempDir()
 	n := openNode(t, dir)
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen()})
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}})
 	if err != nil {
 		t.Fatal(err)
 	}

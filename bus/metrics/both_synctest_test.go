@@ -27,7 +27,7 @@ func TestMetricsOfTheOtherDirection(t *testing.T) {
 				panic("spoiled")
 			}
 		})
-		s, stop := b.sender(bus.SenderConfig{FlushInterval: time.Millisecond, PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10})
+		s, stop := b.sender(bus.SenderConfig{Sending: bus.Sending{FlushInterval: time.Millisecond, PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10}})
 		ofSender, ofReceiver := metrics.OfSender(s.Stats), metrics.OfReceiver(r.Stats)
 		if err := s.Send(2, nil); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Fatalf("got %v, want ErrNoReceiver", err)
@@ -102,7 +102,7 @@ func (b *bed) receiver(name string, set tags.Set, h bus.Handler) (r *bus.Receive
 	b.host = b.host.Next()
 	loop := memnet.NewLoop()
 	r, err := bus.NewReceiver(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir,
-		bus.ReceiverConfig{Name: name, Tags: set, Listen: netip.AddrPortFrom(b.host, 0)}, h)
+		bus.ReceiverConfig{Common: bus.Common{Name: name}, Tags: set, Listening: bus.Listening{Listen: netip.AddrPortFrom(b.host, 0)}}, h)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

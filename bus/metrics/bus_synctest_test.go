@@ -60,7 +60,7 @@ func (b *bed) subscriber(name string, set tags.Set) (s *bus.Subscriber, stop fun
 	b.tb.Helper()
 	b.host = b.host.Next()
 	loop := memnet.NewLoop()
-	s, err := bus.NewSubscriber(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, bus.SubscriberConfig{Name: name})
+	s, err := bus.NewSubscriber(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, bus.SubscriberConfig{Common: bus.Common{Name: name}})
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -112,8 +112,11 @@ func TestMetricsOfABus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, stop := b.publisher(bus.PublisherConfig{
-			FlushInterval: time.Millisecond, // one page
-			Tags:          tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10,
+			Sending: bus.Sending{
+				FlushInterval: time.Millisecond, // one page
+				PageBytes:     1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10,
+			},
+			Tags: tags.Of(1, 2),
 		})
 		s, leave := b.subscriber("readout", tags.Of(1))
 		ofPublisher, ofSubscriber := metrics.OfPublisher(p.Stats), metrics.OfSubscriber(s.Stats)
@@ -168,7 +171,7 @@ func TestASlowSubscriberShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, stop := b.publisher(bus.PublisherConfig{
-			Tags: tags.Of(1), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10,
+			Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10},
 		})
 		defer stop()
 		_, leave := b.subscriber("slow", tags.Of(1))

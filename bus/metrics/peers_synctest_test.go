@@ -21,7 +21,7 @@ func TestWhatIsSentOnTheNextConnectionToAnAddressIsAdded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		_, leave := b.receiver("front end", tags.Of(1), func(bus.Message) {})
-		s, stop := b.sender(bus.SenderConfig{FlushInterval: time.Hour})
+		s, stop := b.sender(bus.SenderConfig{Sending: bus.Sending{FlushInterval: time.Hour}})
 		ofSender := metrics.OfSender(s.Stats)
 		must := func(err error) {
 			t.Helper()
@@ -60,7 +60,7 @@ func TestWhatIsSentOnTheNextConnectionToAnAddressIsAdded(t *testing.T) {
 func TestLossesOfLanesWithOnePolicyCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p, stop := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), PageBytes: 1024, MaxMessageBytes: 1000})
+		p, stop := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000}})
 		s, leave := b.subscriber("slow", tags.Of(3))
 		host := netip.AddrPortFrom(b.host, 0)
 		ofPublisher := metrics.OfPublisher(p.Stats)

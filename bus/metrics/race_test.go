@@ -18,7 +18,7 @@ import (
 // and go. It is for the race detector; totals must not fall either.
 func TestScrapingABusyBus(t *testing.T) {
 	b := newBed(t)
-	p, stop := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 4096, MaxMessageBytes: 4000})
+	p, stop := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: 4000}})
 	defer stop()
 	s, leave := b.subscriber("steady", tags.Of(1))
 	defer leave()

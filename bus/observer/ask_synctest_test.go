@@ -26,7 +26,7 @@ import (
 func TestQuestionsShareAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Name: "daq"})
+		p := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "daq"}})
 		o, host := b.observer(observer.Config{})
 		e := b.entry(p.Instance())
 		var wg sync.WaitGroup
@@ -278,7 +278,7 @@ func TestAPublisherStartsAgain(t *testing.T) {
 		_, err := o.Ask(t.Context(), old, state.Question{})
 		must(t, err)
 		must(t, p.Close())
-		again, err := bus.NewPublisher(b.opener(at.Addr()), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listen: at})
+		again, err := bus.NewPublisher(b.opener(at.Addr()), b.dir, bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: at}})
 		must(t, err)
 		defer func() { must(t, again.Close()) }()
 		if _, err = o.Ask(t.Context(), old, state.Question{}); !errors.Is(err, bus.ErrStaleEntry) {

@@ -70,7 +70,7 @@ func TestWhatAnswersAtAnAddress(t *testing.T) {
 func TestGreetBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Name: "daq"})
+		p := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "daq"}})
 		o, _ := b.observer(observer.Config{})
 		e := b.entry(p.Instance())
 		_, err := o.Ask(t.Context(), e, state.Question{})

@@ -79,8 +79,8 @@ func (s *site) openPublisher(i int) {
 	at := addr(0, host)
 	var err error
 	p.Publisher, err = bus.NewPublisher(s.net.Opener(p.loop, memnet.Config{Host: at}), s.dir, bus.PublisherConfig{
-		Name: fmt.Sprintf("felix-%d", i), Listen: netip.AddrPortFrom(at, 0), Tags: tags.Of(p.list...),
-		PageBytes: 4096, MaxMessageBytes: 1024, QueueBytes: 64 << 10, PoolBytes: 1 << 20,
+		Common: bus.Common{Name: fmt.Sprintf("felix-%d", i)}, Listening: bus.Listening{Listen: netip.AddrPortFrom(at, 0)}, Tags: tags.Of(p.list...),
+		Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: 1024, QueueBytes: 64 << 10, PoolBytes: 1 << 20},
 	})
 	if err != nil {
 		s.t.Error(err)
@@ -94,7 +94,7 @@ func (s *site) openConsumer(i int, r reading) {
 		active: make(map[string]bool), last: make(map[stream]uint64),
 	}
 	var err error
-	c.Subscriber, err = bus.NewSubscriber(s.net.Opener(c.loop, memnet.Config{Host: addr(1, i)}), s.dir, bus.SubscriberConfig{Name: r.name, OnEvent: c.note})
+	c.Subscriber, err = bus.NewSubscriber(s.net.Opener(c.loop, memnet.Config{Host: addr(1, i)}), s.dir, bus.SubscriberConfig{Common: bus.Common{Name: r.name, OnEvent: c.note}})
 	if err == nil {
 		_, err = c.Subscribe(r.set, c.handle)
 	}

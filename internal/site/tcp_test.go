@@ -47,11 +47,11 @@ func TestWhatAConnectionOfTCPTakes(t *testing.T) {
 	var subscribers []*bus.Subscriber
 	acknowledged := make(chan netip.AddrPort, each*each)
 	for range each {
-		s, err := open().NewSubscriber(bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+		s, err := open().NewSubscriber(bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
 			if e.Kind == bus.Subscribed {
 				acknowledged <- e.Peer.Addr
 			}
-		}})
+		}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func serve(folder string, s size, out io.Writer) (err error) {
 	publishers := make([]*bus.Publisher, s.publishers)
 	for i := range publishers {
 		publishers[i], err = senders.NewPublisher(bus.PublisherConfig{
-			Tags: tagsOf(s.first+i, s.tags), Name: fmt.Sprintf("readout-%04d", s.first+i), QueueBytes: 2 << 20, PoolBytes: 4 << 20,
+			Tags: tagsOf(s.first+i, s.tags), Common: bus.Common{Name: fmt.Sprintf("readout-%04d", s.first+i)}, Sending: bus.Sending{QueueBytes: 2 << 20, PoolBytes: 4 << 20},
 		})
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func first(publisher int) tags.Tag { return tags.Tag(publisher+1) << 16 }
 // subscribe opens the subscribers, and waits until they have what they want.
 func subscribe(n *node.Node, s size) error {
 	for i := range s.subscribers {
-		sub, err := n.NewSubscriber(bus.SubscriberConfig{Name: fmt.Sprintf("monitor-%04d", i)})
+		sub, err := n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: fmt.Sprintf("monitor-%04d", i)}})
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func open(o load.Options, folder string) *node.Node {
 }
 
 func publisherConfig(o load.Options) bus.PublisherConfig {
-	cfg := bus.PublisherConfig{Tags: served(o.Wanted), FlushInterval: o.Flush}
+	cfg := bus.PublisherConfig{Tags: served(o.Wanted), Sending: bus.Sending{FlushInterval: o.Flush}}
 	if o.Subscribers > bus.DefaultMaxSubscribers {
 		cfg.MaxSubscribers, cfg.MaxSubscribersPerHost = o.Subscribers, o.Subscribers
 	}

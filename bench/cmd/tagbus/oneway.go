@@ -96,7 +96,7 @@ func subscribe(o load.Options) {
 	var lost atomic.Int64
 	receivers := make([]*receiver, o.Connects)
 	for i := range receivers {
-		receivers[i] = newReceiver(o, n, bus.SubscriberConfig{OnEvent: countLost(&lost)})
+		receivers[i] = newReceiver(o, n, bus.SubscriberConfig{Common: bus.Common{OnEvent: countLost(&lost)}})
 	}
 	for _, r := range receivers {
 		load.Must(r.subscription.Wait(context.Background()))

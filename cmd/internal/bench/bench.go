@@ -115,7 +115,7 @@ func (c *Command) data(n int) tags.Set {
 // publisher returns the configuration of the running side's publisher.
 func (c *Command) publisher() bus.PublisherConfig {
 	cfg := bus.PublisherConfig{
-		Name: name + " run", Listen: c.Listen.AddrPort,
+		Common: bus.Common{Name: name + " run"}, Listening: bus.Listening{Listen: c.Listen.AddrPort},
 		Tags: tags.Union(tags.Of(c.tag(requestTag), c.tag(pingTag)), c.data(max(c.TagCount, 1))),
 	}
 	if n := int(c.Size.Max); n > defaultMessageBytes {

@@ -73,7 +73,7 @@ func (c *Command) measure(ctx context.Context, e *tool.Env) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.publisher.Close()) }()
 	r.pings = newPings(c.Size, func(data []byte) error { return r.publisher.Publish(c.tag(pingTag), data) })
-	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Name: name + " run", Unlisted: true})
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: name + " run"}, Dialing: bus.Dialing{Unlisted: true}})
 	if err != nil {
 		return err
 	}

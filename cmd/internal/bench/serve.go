@@ -49,14 +49,17 @@ func (c *Command) serve(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	s := &server{cmd: c}
-	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Name: name + " serve", Unlisted: true})
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: name + " serve"}, Dialing: bus.Dialing{Unlisted: true}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, subscriber.Close()) }()
 	s.lost = func() uint64 { return subscriber.Stats().Lost }
 	s.publisher, err = n.NewPublisher(bus.PublisherConfig{
-		Name: name + " serve", Listen: c.Listen.AddrPort, Tags: tags.Of(c.tag(answerTag), c.tag(pongTag)), MaxMessageBytes: maxPing,
+		Common:    bus.Common{Name: name + " serve"},
+		Listening: bus.Listening{Listen: c.Listen.AddrPort},
+		Sending:   bus.Sending{MaxMessageBytes: maxPing},
+		Tags:      tags.Of(c.tag(answerTag), c.tag(pongTag)),
 	})
 	if err != nil {
 		return cli.NameListen("--listen", c.Listen.AddrPort, err)

@@ -91,7 +91,7 @@ func TestCode(t *testing.T) {
 // TestTextSpeaksOfFlags keeps the words of the configuration away from those who
 // see a command line. It breaks when a field gets another name.
 func TestTextSpeaksOfFlags(t *testing.T) {
-	err := bus.PublisherConfig{PageBytes: 1, MaxMessageBytes: -1, FlushInterval: -5, Name: strings.Repeat("x", 300)}.Validate()
+	err := bus.PublisherConfig{Sending: bus.Sending{PageBytes: 1, MaxMessageBytes: -1, FlushInterval: -5}, Common: bus.Common{Name: strings.Repeat("x", 300)}}.Validate()
 	got := cli.Text(err)
 	for _, flag := range []string{"--page-bytes is 1", "--max-message-bytes is -1", "--flush-interval is -5ns", "--name has 300 bytes", "--tags is empty"} {
 		if !strings.Contains(got, flag) {
@@ -103,7 +103,7 @@ func TestTextSpeaksOfFlags(t *testing.T) {
 			t.Errorf("got %q, want no %q in it", got, word)
 		}
 	}
-	if got := cli.Text(bus.PublisherConfig{QueueBytes: 1, PoolBytes: 1}.Validate()); strings.Contains(got, "QueueBytes") {
+	if got := cli.Text(bus.PublisherConfig{Sending: bus.Sending{QueueBytes: 1, PoolBytes: 1}}.Validate()); strings.Contains(got, "QueueBytes") {
 		t.Errorf("got %q, want no QueueBytes in it", got)
 	}
 	err = &bus.PublishError{Tag: 5, Bytes: 2, Limit: 1, Err: bus.ErrMessageTooLarge}

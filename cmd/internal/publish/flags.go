@@ -130,10 +130,14 @@ func (f *Flags) validateRecord(add func(string, ...any)) {
 func (f *Flags) config() bus.PublisherConfig {
 	interval, timeout := f.Heartbeats()
 	return bus.PublisherConfig{
-		HeartbeatInterval: interval, HeartbeatTimeout: timeout, MaxStall: f.MaxStall,
-		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort, Advertise: cli.AddrPorts(f.Advertise),
-		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), SubscriberBytes: int(f.SubscriberBytes), PoolBytes: int(f.PoolBytes),
-		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: f.FlushInterval, Policies: f.Policies,
-		CacheMessages: f.Cache, CacheBytes: int(f.CacheBytes),
+		Common:    bus.Common{Name: f.Name, HeartbeatInterval: interval, HeartbeatTimeout: timeout},
+		Listening: bus.Listening{Listen: f.Listen.AddrPort, Advertise: cli.AddrPorts(f.Advertise)},
+		Sending: bus.Sending{
+			PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
+			MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: f.FlushInterval, MaxStall: f.MaxStall,
+			Policies: f.Policies, CacheMessages: f.Cache, CacheBytes: int(f.CacheBytes),
+		},
+		Tags:            f.Tags,
+		SubscriberBytes: int(f.SubscriberBytes),
 	}
 }

@@ -129,12 +129,7 @@ func (f *Flags) checkSend(add func(string, ...any)) {
 // senderConfig returns the configuration of the bus for --send.
 func (f *Flags) senderConfig() bus.SenderConfig {
 	c := f.config()
-	return bus.SenderConfig{
-		Tags: c.Tags, Name: c.Name, PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes,
-		MaxMessageBytes: c.MaxMessageBytes, FlushInterval: c.FlushInterval, Policies: c.Policies,
-		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout, MaxStall: c.MaxStall,
-		CacheMessages: c.CacheMessages, CacheBytes: c.CacheBytes,
-	}
+	return bus.SenderConfig{Common: c.Common, Sending: c.Sending, Tags: c.Tags}
 }
 
 // unackedError is the failure of a run whose messages were not all acknowledged.

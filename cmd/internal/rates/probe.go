@@ -56,7 +56,7 @@ func newProbe() *probe { return &probe{streams: make(map[stream]*gaps)} }
 
 // subscribe begins to measure.
 func (p *probe) subscribe(n *node.Node, set tags.Set) (err error) {
-	if p.subscriber, err = n.NewSubscriber(bus.SubscriberConfig{Name: "tagbus probe", Unlisted: true}); err != nil {
+	if p.subscriber, err = n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: "tagbus probe"}, Dialing: bus.Dialing{Unlisted: true}}); err != nil {
 		return err
 	}
 	_, err = p.subscriber.SubscribeWith(set, func(m bus.Message) {

@@ -165,7 +165,7 @@ func newBed(t *testing.T, line string, d *fakeDisk) *bed {
 	t.Cleanup(loop.Close)
 	b.run.post = loop.Post
 	b.host = b.host.Next()
-	b.run.subscriber, err = bus.NewSubscriber(b.network.Opener(loop, memnet.Config{Host: b.host}), b.dir, bus.SubscriberConfig{OnEvent: b.run.onEvent})
+	b.run.subscriber, err = bus.NewSubscriber(b.network.Opener(loop, memnet.Config{Host: b.host}), b.dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: b.run.onEvent}})
 	b.must(err)
 	return b
 }
@@ -183,7 +183,7 @@ func (b *bed) newPublisher(set tags.Set) *bus.Publisher {
 	loop := memnet.NewLoop()
 	b.host = b.host.Next()
 	p, err := bus.NewPublisher(b.network.Opener(loop, memnet.Config{Host: b.host}), b.dir, bus.PublisherConfig{
-		Tags: set, Listen: netip.AddrPortFrom(b.host, 0), Name: "pump", PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10, CacheMessages: 3,
+		Tags: set, Listening: bus.Listening{Listen: netip.AddrPortFrom(b.host, 0)}, Common: bus.Common{Name: "pump"}, Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10, CacheMessages: 3},
 	})
 	b.must(err)
 	b.t.Cleanup(func() {

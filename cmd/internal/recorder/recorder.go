@@ -85,7 +85,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return errors.Join(err, r.writer.close(), r.console.Close())
 	}
 	r.post = n.Loop().Post
-	cfg := bus.SubscriberConfig{Name: c.name(), OnEvent: r.onEvent}
+	cfg := bus.SubscriberConfig{Common: bus.Common{Name: c.name(), OnEvent: r.onEvent}}
 	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
 		return errors.Join(err, r.writer.close(), r.console.Close())
 	}

@@ -82,7 +82,10 @@ func (c *Command) Check() error {
 //   - largest: message that is to be published, in bytes.
 func (c *Command) config(set tags.Set, largest int) bus.PublisherConfig {
 	cfg := bus.PublisherConfig{
-		Tags: set, Name: c.Name, Listen: c.Listen.AddrPort, Advertise: cli.AddrPorts(c.Advertise), MaxMessageBytes: int(c.MaxMessageBytes),
+		Common:    bus.Common{Name: c.Name},
+		Listening: bus.Listening{Listen: c.Listen.AddrPort, Advertise: cli.AddrPorts(c.Advertise)},
+		Sending:   bus.Sending{MaxMessageBytes: int(c.MaxMessageBytes)},
+		Tags:      set,
 	}
 	if cfg.MaxMessageBytes == 0 && largest > defaultMessageBytes {
 		cfg.MaxMessageBytes = largest

@@ -65,7 +65,7 @@ func newBed(t *testing.T, line string, out io.Writer, json bool) *bed {
 	here, there := memnet.NewLoop(), memnet.NewLoop()
 	host := netip.MustParseAddr("10.0.0.1")
 	p, err := bus.NewPublisher(network.Opener(here, memnet.Config{Host: host}), dir, bus.PublisherConfig{
-		Tags: tags.Of(5, 6), Listen: netip.AddrPortFrom(host, 0), CacheMessages: 3, Name: "pump",
+		Tags: tags.Of(5, 6), Listening: bus.Listening{Listen: netip.AddrPortFrom(host, 0)}, Sending: bus.Sending{CacheMessages: 3}, Common: bus.Common{Name: "pump"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func newBed(t *testing.T, line string, out io.Writer, json bool) *bed {
 	}
 	b.run = newRun(read(t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: out, Err: &b.err}})
 	b.run.cmd.json = json
-	b.run.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{OnEvent: b.run.onEvent})
+	b.run.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: b.run.onEvent}})
 	if err != nil {
 		t.Fatal(err)
 	}

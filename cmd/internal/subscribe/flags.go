@@ -132,8 +132,8 @@ func (f *Flags) subscription() bus.SubscriptionConfig {
 func (f *Flags) config() bus.SubscriberConfig {
 	interval, timeout := f.Heartbeats()
 	return bus.SubscriberConfig{
-		HeartbeatInterval: interval, HeartbeatTimeout: timeout,
-		Name: f.Name, MaxMessageBytes: int(f.MaxMessageBytes), QueueBytes: int(f.QueueBytes),
+		Common:    bus.Common{Name: f.Name, HeartbeatInterval: interval, HeartbeatTimeout: timeout},
+		Receiving: bus.Receiving{MaxMessageBytes: int(f.MaxMessageBytes), QueueBytes: int(f.QueueBytes)},
 	}
 }
 
@@ -141,8 +141,9 @@ func (f *Flags) config() bus.SubscriberConfig {
 func (f *Flags) receiverConfig() bus.ReceiverConfig {
 	c := f.config()
 	return bus.ReceiverConfig{
-		Tags: f.Tags, Listen: f.Listen.AddrPort, Advertise: cli.AddrPorts(f.Advertise), Subscription: f.subscription(),
-		Name: c.Name, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes,
-		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
+		Common: c.Common, Receiving: c.Receiving,
+		Listening:    bus.Listening{Listen: f.Listen.AddrPort, Advertise: cli.AddrPorts(f.Advertise)},
+		Tags:         f.Tags,
+		Subscription: f.subscription(),
 	}
 }
