@@ -99,7 +99,7 @@ func checkHeartbeat(v *validate.Violations, interval, timeout time.Duration) {
 	if timeout > validate.MaxDuration {
 		v.Add("HeartbeatTimeout is %v, want at most %v, or HeartbeatsOff", timeout, validate.MaxDuration)
 	}
-	if interval > 0 && timeout >= 0 && timeout/2 < interval {
+	if interval > 0 && interval <= maxHeartbeatInterval && timeout >= 0 && timeout/2 < interval {
 		v.Add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
 	}
 }

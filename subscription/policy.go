@@ -111,7 +111,8 @@ func (p Policy) String() string {
 
 // ParsePolicy reads the text form. Disconnect without a time means DefaultStall.
 //
-// Errors: ErrPolicy, wrapped with the text and the forms that exist.
+// Errors: ErrPolicy, wrapped with the text and the forms that exist, or with the limits of an
+// argument.
 func ParsePolicy(text string) (Policy, error) {
 	name, argument, has := strings.Cut(text, ":")
 	wrong := fmt.Errorf("%w: %q, want block, drop-newest, drop-oldest, latest, sample:N or disconnect:TIME", ErrPolicy, text)
@@ -131,8 +132,11 @@ func ParsePolicy(text string) (Policy, error) {
 		case has:
 			return Policy{}, wrong
 		}
-		if err != nil || p.Validate() != nil {
+		if err != nil {
 			return Policy{}, wrong
+		}
+		if err := p.Validate(); err != nil {
+			return Policy{}, err // which names the limits
 		}
 		return p, nil
 	}

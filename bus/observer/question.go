@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -86,7 +87,7 @@ func (q *question) late(cause error, after time.Duration) error {
 // decode returns the state that an answer says.
 func (q *question) decode(parts [][]byte) (state.State, error) {
 	text := bytes.Join(parts, nil)
-	if err := checkElements(text, q.mostElements()); err != nil {
+	if err := checkSize(text, q.mostElements()); err != nil {
 		return state.State{}, fmt.Errorf("%w: answer: %w", bus.ErrProtocol, err)
 	}
 	var version struct {
@@ -120,13 +121,26 @@ func (q *question) mostElements() int {
 // one.
 const maxDepth = 32
 
-// checkElements counts the elements of the arrays of a text in JSON. An element of two
-// bytes can become one of 500 in memory, so their number is bounded, too.
-func checkElements(text []byte, most int) error {
+// maxTextBytes is how long a text or a number of an answer may be. What is shown has texts of
+// an answer in it, and errors about them do. The longest, a set of tags, has state.MaxTagsText.
+const maxTextBytes = 4096
+
+// checkSize counts the elements of the arrays of a text in JSON, and the bytes of its texts and
+// numbers. An element of two bytes can become one of 500 in memory, so their number is bounded,
+// too.
+func checkSize(text []byte, most int) error {
 	var inArray [maxDepth]bool // by depth
 	depth, elements, quoted := 0, 0, false
+	begun := 0 // where the text or the number begins
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
+		c := text[i]
+		if !quoted && strings.IndexByte(" \t\r\n,:[]{}", c) >= 0 {
+			begun = i + 1
+		}
+		if i-begun > maxTextBytes+1 { // with its quotes
+			return fmt.Errorf("a text of more than %d bytes", maxTextBytes)
+		}
+		switch {
 		case quoted && c == '\\':
 			i++
 		case c == '"':

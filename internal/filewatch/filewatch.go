@@ -17,6 +17,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"tagbus/internal/sanitize"
@@ -66,6 +67,31 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s: more than %d bytes: this is another file, or it must be cut down", sanitize.Text(e.Path), e.Limit)
 }
 
+// SpecialError reports a file that is none with bytes in it: a FIFO, a socket, a device or a
+// directory. It cannot be read again and again, and a FIFO may never answer.
+type SpecialError struct {
+	Path string
+	Mode os.FileMode
+}
+
+// Error names the file and what it is.
+func (e *SpecialError) Error() string {
+	return fmt.Sprintf("%s: it is %s, want a file that can be read again and again", sanitize.Text(e.Path), kindOf(e.Mode))
+}
+
+func kindOf(mode os.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&os.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&os.ModeSocket != 0:
+		return "a socket"
+	default:
+		return "a device"
+	}
+}
+
 // Keeper keeps a value that is made of files.
 //
 // Threads: all methods may be called by any goroutine. Callbacks run one at a time, on a
@@ -87,7 +113,7 @@ type Keeper[T any] struct {
 //   - Errors: those of reading and of Make; *SizeError.
 func Open[T any](c Config[T]) (*Keeper[T], error) {
 	k := &Keeper[T]{config: c, stop: make(chan struct{})}
-	files, err := k.read(stuck.On)
+	files, err := k.read(os.O_RDONLY, stuck.On)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +139,8 @@ func (k *Keeper[T]) Paths() []string { return k.config.Paths }
 
 // Reload looks at the files now.
 //
-//   - Errors: those of reading and of Make; *SizeError. The value in use stays then.
+//   - Errors: those of reading and of Make; *SizeError; *SpecialError. The value in use stays
+//     then.
 func (k *Keeper[T]) Reload() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -130,7 +157,7 @@ func (k *Keeper[T]) Reload() error {
 
 // look reads the files, and makes a value of them if they changed.
 func (k *Keeper[T]) look() error {
-	files, err := k.read(stuck.Aside)
+	files, err := k.read(again, stuck.Aside)
 	if err != nil || same(files, k.files) {
 		return err
 	}
@@ -150,17 +177,7 @@ func (k *Keeper[T]) look() error {
 // answer it. The value stays.
 func (k *Keeper[T]) Close() {
 	k.once.Do(func() { close(k.stop) })
-	done := make(chan struct{})
-	go func() {
-		k.done.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(stuck.Patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
+	stuck.Await(k.done.Wait)
 }
 
 // run looks again and again.
@@ -177,12 +194,17 @@ func (k *Keeper[T]) run() {
 	}
 }
 
+// again opens a file for another look. It does not wait for the other end of a FIFO, which
+// may never come; the first look does, since a shell gives a program some text as one.
+const again = os.O_RDONLY | syscall.O_NONBLOCK
+
 // read reads all files.
 //
+//   - flag: os.O_RDONLY, or again.
 //   - wait: notes that a file is waited for.
-func (k *Keeper[T]) read(wait func(path string) (over func())) (files []File, err error) {
+func (k *Keeper[T]) read(flag int, wait func(path string) (over func())) (files []File, err error) {
 	for _, path := range k.config.Paths {
-		f, err := read(path, k.config.MaxBytes, wait)
+		f, err := read(path, flag, k.config.MaxBytes, wait)
 		if err != nil {
 			return nil, err
 		}
@@ -194,11 +216,11 @@ func (k *Keeper[T]) read(wait func(path string) (over func())) (files []File, er
 // Read reads a file of at most so many bytes.
 //
 //   - Errors: those of opening and reading; *SizeError.
-func Read(path string, limit int64) (File, error) { return read(path, limit, stuck.On) }
+func Read(path string, limit int64) (File, error) { return read(path, os.O_RDONLY, limit, stuck.On) }
 
-func read(path string, limit int64, wait func(path string) (over func())) (File, error) {
+func read(path string, flag int, limit int64, wait func(path string) (over func())) (File, error) {
 	defer wait(path)()
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, flag, 0)
 	if err != nil {
 		return File{}, err
 	}
@@ -206,6 +228,9 @@ func read(path string, limit int64, wait func(path string) (over func())) (File,
 	stat, err := f.Stat()
 	if err != nil {
 		return File{}, err
+	}
+	if flag == again && !stat.Mode().IsRegular() {
+		return File{}, &SpecialError{path, stat.Mode()}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {

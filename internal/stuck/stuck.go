@@ -165,3 +165,19 @@ func Using(f *os.File) (over func()) {
 	}
 	return over
 }
+
+// Await calls wait, which returns when a call for a file has returned, and returns itself after
+// Patience at the latest. What waits goes on then.
+func Await(wait func()) {
+	done := make(chan struct{})
+	go func() {
+		wait()
+		close(done)
+	}()
+	timer := time.NewTimer(Patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}

@@ -4,12 +4,17 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"reflect"
+	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
 )
+
+// wholeDuration matches what time.ParseDuration takes, however large it is.
+var wholeDuration = regexp.MustCompile(`^[-+]?((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
 
 // durations reads times, and says what is wanted if one has no unit.
 var durations = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
@@ -18,6 +23,9 @@ var durations = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFun
 		return err
 	}
 	d, err := time.ParseDuration(text)
+	if err != nil && wholeDuration.MatchString(text) {
+		return fmt.Errorf("got %q, want at most %v", text, time.Duration(math.MaxInt64).Truncate(time.Hour))
+	}
 	if err != nil {
 		example := "90s or 1h30m"
 		if _, err := strconv.ParseFloat(text, 64); err == nil {

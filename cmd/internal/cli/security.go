@@ -19,6 +19,7 @@ import (
 
 	"tagbus/access"
 	"tagbus/identity"
+	"tagbus/internal/stuck"
 )
 
 // Security are the flags about which peers may do what. Their zero value lets every peer do
@@ -185,13 +186,14 @@ func (g *Guard) Access() *access.Access {
 	return g.access
 }
 
-// Close ends the looks at the files.
+// Close ends the looks at the files, and waits for one that runs, unless the file system does
+// not answer it.
 func (g *Guard) Close() {
 	if g == nil {
 		return
 	}
 	close(g.ended)
-	g.looks.Wait()
+	stuck.Await(g.looks.Wait)
 	g.access.Close()
 }
 
