@@ -51,7 +51,7 @@ func (p page) peers(s *state.State, now time.Time) {
 	}
 	p.table(t)
 	p.losses("LOST TO "+strings.ToUpper(word), append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
-	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Text("HEARD"))
+	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Whole("HEARD"))
 	for _, g := range s.Gone {
 		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatCount(g.Unconfirmed), units.FormatAgo(now, g.Heard))
 	}
@@ -86,7 +86,7 @@ func laneColumns(word string) []table.Column {
 	return []table.Column{
 		table.Text(strings.ToUpper(word)), table.Text("HOST"), table.Number("PID"), table.Text("POLICY"),
 		table.Number("QUEUE"), table.Number("LIMIT"), table.Number("SENT"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Number("UNCONFIRMED"),
-		table.Text("STALLED"), table.Text("HEARD"), table.Number("RTT"), table.Number("RESENT"),
+		table.Whole("STALLED"), table.Whole("HEARD"), table.Number("RTT"), table.Number("RESENT"),
 	}
 }
 
@@ -129,7 +129,7 @@ func addLanes(t *table.Table, now time.Time, called string, by *state.State, p *
 
 // losses writes what was lost between an instance and each of some peers, by cause.
 func (p page) losses(title string, peers []state.Peer) {
-	t := table.New(p.out, false, table.Text(title), table.Text("POLICY"), table.Text("CAUSE"), table.Number("COUNT"), table.Text("FIRST"), table.Text("LAST"))
+	t := table.New(p.out, false, table.Text(title).Key(), table.Text("POLICY"), table.Text("CAUSE"), table.Number("COUNT").Key(), table.Whole("FIRST"), table.Whole("LAST"))
 	for _, peer := range peers {
 		called := name(peer.Name, peer.Instance)
 		add := func(policy string, losses []state.Loss) {
@@ -151,7 +151,7 @@ func (p page) losses(title string, peers []state.Peer) {
 
 // busiest writes the tags of the highest rates.
 func (p page) busiest(s *state.State, now time.Time) {
-	t := table.New(p.out, false, tagColumns("TAG")...)
+	t := table.New(p.out, false, tagColumns(table.Tags("TAG"))...)
 	for i := range s.Busiest {
 		addTag(t, now, s.Busiest[i].Tag.String(), s, &s.Busiest[i])
 	}
@@ -164,10 +164,10 @@ func (p page) busiest(s *state.State, now time.Time) {
 }
 
 // tagColumns are those of a table of tags.
-func tagColumns(first string) []table.Column {
+func tagColumns(first table.Column) []table.Column {
 	return []table.Column{
-		table.Text(first), table.Number("MESSAGES"), table.Number("BYTES"), table.Number("MSG/S"), table.Number("MB/S"),
-		table.Number("SUBS"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Text("LAST"),
+		first.Key(), table.Number("MESSAGES"), table.Number("BYTES"), table.Number("MSG/S"), table.Number("MB/S"),
+		table.Number("SUBS"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Whole("LAST"),
 	}
 }
 

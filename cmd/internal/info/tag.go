@@ -94,7 +94,7 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 		return cmp.Or(cmp.Compare(name(a.Entry.Name, a.Entry.Instance), name(b.Entry.Name, b.Entry.Instance)), cmp.Compare(a.Entry.Host, b.Entry.Host), cmp.Compare(a.Entry.Instance, b.Entry.Instance))
 	})
 	publishers := 0
-	t := table.New(out, false, tagColumns("SERVED BY")...)
+	t := table.New(out, false, tagColumns(table.Text("SERVED BY"))...)
 	var failed error
 	for i := range o.Rows {
 		r := &o.Rows[i]

@@ -33,8 +33,8 @@ func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []
 	if !e.JSON && len(rows.found) > 0 {
 		fmt.Fprintln(e.Out)
 	}
-	t := table.New(e.Out, e.JSON, table.Text("TAG"), table.Text("PUBLISHER"), table.Number("COUNT"), table.Number("BYTES"),
-		table.Number("RATE"), table.Number("FIRST"), table.Number("LAST"), table.Text("LOST"))
+	t := table.New(e.Out, e.JSON, table.Tags("TAG").Key(), table.Text("PUBLISHER"), table.Number("COUNT").Key(), table.Number("BYTES"),
+		table.Number("RATE"), table.Number("FIRST"), table.Number("LAST"), table.Whole("LOST"))
 	clock := clockOf(shown)
 	for _, r := range shown {
 		losses := recording.Losses{}
