@@ -131,7 +131,11 @@ func writeFile(e *tool.Env, i recording.Info, steps uint64) error {
 	if i.Host != "" {
 		by += " on " + i.Host
 	}
-	line("%s: part %d of recording %v%s", i.File, i.Part, i.ID, by)
+	if i.ID == (recording.ID{}) {
+		line("%s: of an unknown recording", i.File)
+	} else {
+		line("%s: part %d of recording %v%s", i.File, i.Part, i.ID, by)
+	}
 	if i.HeaderDamage != nil {
 		line("  %v", i.HeaderDamage)
 	}

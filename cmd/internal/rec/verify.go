@@ -72,7 +72,11 @@ func (c *Verify) write(e *tool.Env, r *recording.Report) error {
 	if e.JSON {
 		return writeReportJSON(e.Out, r, id, shown)
 	}
-	if _, err := fmt.Fprintf(e.Out, "recording %v: %v", id, r); err != nil {
+	of := id.String()
+	if id == (recording.ID{}) {
+		of = "unknown"
+	}
+	if _, err := fmt.Fprintf(e.Out, "recording %s: %v", of, r); err != nil {
 		return err
 	}
 	t := table.New(e.Out, false, table.Tags("TAG").Key(), table.Text("PUBLISHER"), table.Number("MESSAGES"), table.Number("FIRST"),
