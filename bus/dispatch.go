@@ -50,6 +50,7 @@ func (src *source) onPage(page []byte) {
 	if src.reader.Ack && src.reader.Left == 0 {
 		src.acknowledge(done.failed())
 	}
+	src.came.add(done.messages, len(page))
 	c := &src.sub.counters
 	c.pages.Add(1)
 	c.messages.Add(done.messages)
@@ -58,6 +59,19 @@ func (src *source) onPage(page []byte) {
 		c.unwanted.Add(done.unwanted)
 	}
 	*done = delivered{}
+}
+
+// came counts what was received on a connection. Loop only.
+type came struct{ messages, bytes, pages uint64 }
+
+// add counts a page.
+//
+//   - messages: that are delivered.
+//   - bytes: of the page.
+func (c *came) add(messages uint64, bytes int) {
+	c.messages += messages
+	c.bytes += uint64(bytes)
+	c.pages++
 }
 
 // delivered counts within a page, so that the shared counters are touched once. It

@@ -78,16 +78,14 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 		}
 	}
 	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), p.portrayTags(now, q.Tags)
+	p.portrayTagLosses(st.Busiest)
+	p.portrayTagLosses(st.Asked)
 	p.portrayLostTags(st.Peers, q) // after the sums of the tags: what is lost meanwhile is then in no rest
 	p.portrayLostTags(st.Gone, q)
 	return st
 }
 
-// maxLossLooks bounds the work for the losses of the tags that are asked for.
-const maxLossLooks = 1 << 15
-
-// portrayTags returns the states of the known tags of a set, of not too many of them, with
-// their losses unless that is too much work.
+// portrayTags returns the states of the known tags of a set, of not too many of them.
 func (p *Publisher) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
 	if set.IsEmpty() {
 		return nil
@@ -98,18 +96,31 @@ func (p *Publisher) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
 		return len(known) < state.MaxTags
 	})
 	slices.SortFunc(known, func(a, b fanout.Figures) int { return cmp.Compare(a.Tag, b.Tag) })
+	return p.watch.Of(now, known)
+}
+
+// maxLossLooks bounds the work for the losses of tags.
+const maxLossLooks = 1 << 15
+
+// portrayTagLosses adds to the states of tags what of them was lost, unless that is too much
+// work.
+func (p *Publisher) portrayTagLosses(all []state.Tag) {
+	if len(all) == 0 {
+		return
+	}
 	p.fan.Mu.Lock()
-	accounts := p.accounts.Lanes(maxLossLooks / max(1, len(known)))
+	accounts, enough := p.accounts.Lanes(maxLossLooks / len(all))
 	p.fan.Mu.Unlock()
-	all = p.watch.Of(now, known)
 	for i := range all {
+		if all[i].LossesUnknown = !enough; !enough {
+			continue
+		}
 		var lost ledger.Counts
 		for _, a := range accounts {
 			a.AddLost(all[i].Tag, &lost)
 		}
 		all[i].LeftOut, all[i].Losses = lost[subscription.CauseLeftOut], portrait.Losses(&lost, new(ledger.Times))
 	}
-	return all
 }
 
 // shownAtOnce is how many peers are looked at while others wait for the lock.
@@ -182,7 +193,8 @@ func (l *link) portray(now time.Time, wanted map[subscription.LaneID][]tags.Tag)
 	peer := l.peer.portray(l.since)
 	out, room := l.out.Stats(), l.ep.Room()
 	peer.Messages, peer.Bytes, peer.Pages = out.Messages, out.Bytes, out.Pages
-	peer.FreeSends, peer.MinFree = room.Sends, l.minSendsFree.add(now, room.MinSends)
+	known := [...]int{room.Sends, l.minSendsFree.add(now, room.MinSends), 0, 0} // one allocation
+	peer.FreeSends, peer.MinFree, peer.Queued, peer.QueueLimit = &known[0], &known[1], &known[2], &known[3]
 	peer.Heard = portrait.Time(l.pulse.Heard())
 	if at := l.stalledAt.Load(); at != 0 {
 		peer.StalledSince = time.Unix(0, at).UTC()
@@ -193,8 +205,8 @@ func (l *link) portray(now time.Time, wanted map[subscription.LaneID][]tags.Tag)
 		lane.Parts, lane.Queued, lane.QueueLimit = use.Parts, use.Queued, use.Limit
 		lane.Messages += use.Sent
 		lane.Wanted = wanted[use.ID]
-		peer.Queued += use.Queued
-		peer.QueueLimit += use.Limit
+		*peer.Queued += use.Queued
+		*peer.QueueLimit += use.Limit
 	}
 	endLanes(&peer, &lost)
 	return peer

@@ -111,7 +111,7 @@ func (r *Receiver) describe(at advertise.Place) directory.Entry {
 	return directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
 		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: r.cfg.Tags,
-		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes,
+		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes, Since: r.sub.opened,
 	}
 }
 

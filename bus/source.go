@@ -74,6 +74,7 @@ type source struct {
 	version      int                        // changes when targets may have changed
 	reader       wire.Reader
 	page         delivered       // counts of the page that is being delivered
+	came         came            // on this connection
 	origin       retain.Origin   // of the messages of a page
 	batches      []*Subscription // that have pending messages of this page
 

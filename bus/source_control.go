@@ -65,7 +65,7 @@ func (src *source) onHello(data []byte) {
 // ready begins to work with a publisher that has said hello.
 func (src *source) ready() {
 	src.contact.greeted()
-	src.vanished, src.seek = false, seek{}
+	src.vanished, src.seek, src.came = false, seek{}, came{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()

@@ -457,6 +457,37 @@ func TestTheStateOfASenderAndAReceiver(t *testing.T) {
 			to.Tags != tags.Of(1, 2).String() || len(to.Peers) != 1 || to.Peers[0].Instance != s.Instance() || to.Peers[0].Name != "control" {
 			t.Errorf("got the receiver %+v", to)
 		}
+		// A receiver knows what it was sent, and nothing of the queues of its senders.
+		if peer := to.Peers[0]; peer.Messages != 1 || peer.Pages != 1 || peer.Bytes != from.Peers[0].Bytes ||
+			peer.FreeSends != nil || peer.MinFree != nil || peer.Queued != nil || peer.QueueLimit != nil {
+			t.Errorf("got the sender at its receiver %+v, want what it was sent, and no queue", peer)
+		}
+		if peer := from.Peers[0]; peer.FreeSends == nil || peer.MinFree == nil || peer.Queued == nil || peer.QueueLimit == nil || *peer.QueueLimit == 0 {
+			t.Errorf("got the receiver at its sender %+v, want its queue", peer)
+		}
+	})
+}
+
+// What came on the connection of a sender begins again with the next connection.
+func TestWhatAReceiverWasSentIsOfOneConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, ignore)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1)})
+		send := func() uint64 {
+			must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
+			must(t, s.Send(1, make([]byte, 30)))
+			time.Sleep(time.Second)
+			return stateOf(t, r, everything).Peers[0].Messages
+		}
+		if first, second := send(), send(); first != 1 || second != 2 {
+			t.Errorf("got %d and %d messages, want 1 and 2", first, second)
+		}
+		b.net.Reset(anybody, anyPort(s.host))
+		time.Sleep(10 * time.Second)
+		if n := send(); n != 1 {
+			t.Errorf("after the connection was lost: got %d messages, want 1", n)
+		}
 	})
 }
 
@@ -508,4 +539,43 @@ func fullAndOverflow(losses []state.Loss) (n [2]uint64) {
 		}
 	}
 	return n
+}
+
+// The busiest tags have their losses, as those that are asked for.
+func TestTheBusiestTagsHaveTheirLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		b.stuckOn(tags.Of(1), bus.Policy{Kind: bus.DropNewest})
+		for range 100 {
+			must(t, p.Publish(1, make([]byte, 900)))
+		}
+		time.Sleep(time.Second)
+		st := stateOf(t, p, everything)
+		if len(st.Busiest) != 1 || len(st.Asked) != 1 {
+			t.Fatalf("got %+v and %+v, want tag 1 in both", st.Busiest, st.Asked)
+		}
+		if busiest, asked := st.Busiest[0], st.Asked[0]; state.Lost(busiest.Losses) == 0 || !reflect.DeepEqual(busiest, asked) {
+			t.Errorf("got the busiest %+v, and asked for it is %+v", busiest, asked)
+		}
+	})
+}
+
+// Whatever is listed says since when.
+func TestEveryEntryHasItsBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		b.receiver(bus.ReceiverConfig{Tags: tags.Of(2)}, ignore)
+		entries, err := b.dir.List()
+		must(t, err)
+		if len(entries) != 2 {
+			t.Fatalf("got %d entries, want 2", len(entries))
+		}
+		for _, e := range entries {
+			if !e.Since.Equal(time.Now()) {
+				t.Errorf("the %s: got since %v, want %v", e.Role, e.Since, time.Now())
+			}
+		}
+	})
 }

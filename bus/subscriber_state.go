@@ -167,6 +167,7 @@ func (s *Subscriber) portray(q state.Question) state.State {
 	st.Path = sumPaths(eps)
 	for _, r := range first.Sorted() {
 		peer := r.src.contact.peer.portray(r.src.contact.Since())
+		peer.Messages, peer.Bytes, peer.Pages = r.src.came.messages, r.src.came.bytes, r.src.came.pages
 		peer.Heard = portrait.Time(r.src.pulse.Heard())
 		peer.LeftOut, peer.Losses = r.src.losses[subscription.CauseLeftOut]+r.src.superseded, portrait.Losses(&r.src.losses, &r.src.lossTimes)
 		portrayPath(&peer, r.src.contact.ep)

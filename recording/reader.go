@@ -61,8 +61,12 @@ type Info struct {
 	Last     time.Time // the latest time of a record; zero: there is none
 
 	// Indexed reports whether the file has its index. Otherwise its writer has not closed
-	// it, and it was opened by a walk over its blocks.
+	// it, or its index is damaged, and it was opened by a walk over its blocks.
 	Indexed bool
+
+	// IndexDamaged reports whether the writer has closed the file, with all its blocks, and
+	// its index cannot be read.
+	IndexDamaged bool
 
 	// Repaired reports whether the index is one of Reader.Repair: the writer has not
 	// closed the file.
@@ -111,6 +115,9 @@ func (i *Info) Unfinished() string {
 		return ""
 	case i.BeingWritten:
 		return "is being written now: what its recorder writes from here on is missing"
+	}
+	if i.IndexDamaged {
+		return fmt.Sprintf("was closed, and its index is damaged: %s behind the last block cannot be read", count(uint64(i.Cut), "byte", "bytes"))
 	}
 	why := "was not closed: the last block of its recorder is missing"
 	if i.Cut > 0 {

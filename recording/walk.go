@@ -52,6 +52,30 @@ func (r *Reader) walk(begin int64) error {
 		r.end = ends[i]
 	}
 	r.info.Cut = r.info.Bytes - r.end
+	return r.noteDamagedIndex()
+}
+
+// noteDamagedIndex notes whether what is behind the last block is an index, of which one of its
+// two ends is enough: the writer begins it when it closes the file.
+//
+// Errors: those of reading.
+func (r *Reader) noteDamagedIndex() error {
+	begin := make([]byte, min(r.info.Cut, int64(len(indexMagic))))
+	if err := r.readAt(begin, r.end); err != nil {
+		return err
+	}
+	if string(begin) == indexMagic {
+		r.info.IndexDamaged = true
+		return nil
+	}
+	if r.info.Cut != indexHeader+entryBytes*int64(len(r.blocks))+footerBytes {
+		return nil
+	}
+	end := make([]byte, len(footerMagic))
+	if err := r.readAt(end, r.info.Bytes-int64(len(end))); err != nil {
+		return err
+	}
+	r.info.IndexDamaged = string(end) == footerMagic
 	return nil
 }
 

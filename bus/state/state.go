@@ -131,24 +131,24 @@ type Peer struct {
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
-	Path         *Path     `json:"path,omitempty"`         // of what this side has sent on the connection; absent if the transport measures nothing
+	Path         *Path     `json:"path,omitempty"`         // of what this side has sent on the connection, which is little if it receives; absent if the transport measures nothing
 	StalledSince time.Time `json:"stalled_since,omitzero"` // takes nothing of what waits for it since then; zero: it does, or not for long
 
 	Ended  time.Time `json:"ended,omitzero"`       // when the connection of a gone peer ended
 	Reason string    `json:"end_reason,omitempty"` // why, of one without goodbye; at most MaxReason bytes
 
-	Messages    uint64    `json:"sent_messages"`        // handed whole to the transport on this connection
-	Bytes       uint64    `json:"sent_bytes"`           // of the pages
-	Pages       uint64    `json:"sent_pages"`           // handed to the transport on this connection
-	FreeSends   int       `json:"free_sends"`           // pages and control messages that its endpoint would take at once
-	MinFree     int       `json:"min_free_sends"`       // smallest of the last minute, or of up to two
-	Queued      int       `json:"queued_bytes"`         // in all lanes
-	QueueLimit  int       `json:"queue_limit_bytes"`    // of all lanes
-	Unconfirmed uint64    `json:"unconfirmed_messages"` // of ended connections: lost or received, it has not said
-	LeftOut     uint64    `json:"left_out_messages"`    // by the policies latest and sample, on purpose
-	Losses      []Loss    `json:"losses,omitempty"`     // of all lanes, on all connections of this instance
-	Lanes       []Lane    `json:"lanes,omitempty"`      // by policy
-	LostTags    []LostTag `json:"lost_tags,omitempty"`  // those of which it has lost most; as many as were asked for
+	Messages    uint64    `json:"sent_messages"`               // handed whole to the transport on this connection, or received on it
+	Bytes       uint64    `json:"sent_bytes"`                  // of the pages
+	Pages       uint64    `json:"sent_pages"`                  // handed to the transport on this connection, or received on it
+	FreeSends   *int      `json:"free_sends,omitempty"`        // pages and control messages that its endpoint would take at once; missing: this side receives, or the peer is gone
+	MinFree     *int      `json:"min_free_sends,omitempty"`    // smallest of the last minute, or of up to two; missing: as free_sends
+	Queued      *int      `json:"queued_bytes,omitempty"`      // in all lanes; missing: as free_sends
+	QueueLimit  *int      `json:"queue_limit_bytes,omitempty"` // of all lanes; missing: as free_sends
+	Unconfirmed uint64    `json:"unconfirmed_messages"`        // of ended connections: lost or received, it has not said; of a peer that sends: 0
+	LeftOut     uint64    `json:"left_out_messages"`           // by the policies latest and sample, on purpose
+	Losses      []Loss    `json:"losses,omitempty"`            // of all lanes, on all connections of this instance
+	Lanes       []Lane    `json:"lanes,omitempty"`             // by policy
+	LostTags    []LostTag `json:"lost_tags,omitempty"`         // those of which it has lost most; as many as were asked for
 }
 
 // Lane is what the subscriptions of a peer with one policy share.
@@ -179,7 +179,10 @@ type Tag struct {
 	Last         time.Time `json:"last,omitzero"`               // when the last message was accepted, of a publisher or sender; to the second
 	Peers        int       `json:"subscribers"`                 // lanes that want it, of a publisher or sender
 	LeftOut      uint64    `json:"left_out_messages,omitempty"` // by the policies latest and sample, on purpose
-	Losses       []Loss    `json:"losses,omitempty"`            // of all peers, for tags that are asked for; without times; missing if that is too much work
+	Losses       []Loss    `json:"losses,omitempty"`            // of all peers; without times
+
+	// LossesUnknown says that to find out was too much work: very many peers have lost messages.
+	LossesUnknown bool `json:"losses_unknown,omitempty"`
 
 	// Rates are over the last seconds. They are left out until the tag was looked at twice:
 	// looking begins with the first question.

@@ -86,21 +86,21 @@ func (b *Book[L, P]) Open(instance string, l L, peer P, number uint16, policy su
 	return n
 }
 
-// Lanes returns the lanes of all accounts that have losses, or none if these are more than
+// Lanes returns the lanes of all accounts that have losses. ok is false if these are more than
 // most.
-func (b *Book[L, P]) Lanes(most int) (all []*Lane) {
+func (b *Book[L, P]) Lanes(most int) (all []*Lane, ok bool) {
 	for _, a := range b.byInstance {
 		for _, n := range a.lanes {
 			if sums := n.Sums(); sums.Lost.Sum() == 0 {
 				continue
 			}
 			if len(all) == most {
-				return nil
+				return nil, false
 			}
 			all = append(all, n)
 		}
 	}
-	return all
+	return all, true
 }
 
 // Of returns the account of a subscriber, or nil.

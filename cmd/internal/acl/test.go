@@ -46,7 +46,7 @@ func (c *Test) Run(_ context.Context, e *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	t := table.New(e.Out, e.JSON, table.Text("RESULT"), table.Number("LINE"), table.Text("EXPECTED"), table.Text("WHY"))
+	t := table.New(e.Out, e.JSON, table.Text("RESULT").Key(), table.Number("LINE").Key(), table.Text("EXPECTED"), table.Text("WHY"))
 	failed := 0
 	for _, x := range all {
 		met, why := x.compare(policy)

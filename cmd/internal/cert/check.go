@@ -60,7 +60,7 @@ func (c *Check) Run(_ context.Context, e *tool.Env) error {
 		}
 	}
 	verdicts := c.judge(files, time.Now())
-	t := table.New(e.Out, e.JSON, table.Text("FILE"), table.Text("WHAT"), table.Text("ENDS"), table.Text("STATE"))
+	t := table.New(e.Out, e.JSON, table.Text("FILE").Key(), table.Text("WHAT"), table.Whole("ENDS"), table.Text("STATE").Key())
 	bad := false
 	for _, v := range verdicts {
 		bad = bad || !v.Good

@@ -189,11 +189,11 @@ var wrongs = []wrong{
 		a.Stalled, a.Peers = 2, []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9", StalledSince: noon}, {Instance: "S2"}}
 	})},
 	{"a queue is full", now(func(a *state.State) {
-		a.Fullest, a.Peers = 1, []state.Peer{{Instance: "S1", QueueLimit: 200, Lanes: []state.Lane{{Queued: 100, QueueLimit: 100}, {QueueLimit: 100}}}}
+		a.Fullest, a.Peers = 1, []state.Peer{{Instance: "S1", QueueLimit: new(200), Lanes: []state.Lane{{Queued: 100, QueueLimit: 100}, {QueueLimit: 100}}}}
 	})},
 	{"a peer takes nothing from one look to the next", func(s *seen) {
-		s.entries[0].first.state.Peers = []state.Peer{{Instance: "S1", Name: "disk", Queued: 100, Pages: 7}, {Instance: "S2", Queued: 100, Pages: 7}, {Instance: "S3", Pages: 7}}
-		s.entries[0].second.state.Peers = []state.Peer{{Instance: "S1", Name: "disk", Queued: 900, Pages: 7}, {Instance: "S2", Queued: 100, Pages: 8}, {Instance: "S3", Pages: 7}}
+		s.entries[0].first.state.Peers = []state.Peer{{Instance: "S1", Name: "disk", Queued: new(100), Pages: 7}, {Instance: "S2", Queued: new(100), Pages: 7}, {Instance: "S3", Pages: 7}}
+		s.entries[0].second.state.Peers = []state.Peer{{Instance: "S1", Name: "disk", Queued: new(900), Pages: 7}, {Instance: "S2", Queued: new(100), Pages: 8}, {Instance: "S3", Pages: 7}}
 	}},
 	{"peers were silent", now(func(a *state.State) {
 		a.Silent, a.Gone = 2, []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9"}}

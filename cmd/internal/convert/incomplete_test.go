@@ -43,9 +43,9 @@ func TestWhatIsMissingGoesAlong(t *testing.T) {
 		why    string // "": it is whole
 	}{
 		{"nothing", func(f []byte) []byte { return f }, 0, ""},
-		{"killed in a block", func(f []byte) []byte { return f[:len(f)*2/3] }, 0, "it was not closed: the last block of its recorder is missing ("},
-		{"killed behind a block", func(f []byte) []byte { return f[:bytes.LastIndex(f, []byte("TBRb"))] }, 0, "it was not closed: the last block of its recorder is missing"},
-		{"a damaged header", func(f []byte) []byte { f[50] ^= 1; return f }, 0, "file header at offset 44: checksum is wrong"},
+		{"killed in a block", func(f []byte) []byte { return f[:len(f)*2/3] }, 1, "it was not closed: the last block of its recorder is missing ("},
+		{"killed behind a block", func(f []byte) []byte { return f[:bytes.LastIndex(f, []byte("TBRb"))] }, 1, "it was not closed: the last block of its recorder is missing"},
+		{"a damaged header", func(f []byte) []byte { f[50] ^= 1; return f }, 1, "file header at offset 44: checksum is wrong"},
 		{"a damaged block", func(f []byte) []byte {
 			f[bytes.LastIndex(f, []byte("hello"))]++
 			return f

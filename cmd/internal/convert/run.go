@@ -35,6 +35,7 @@ type job struct {
 	messages, events, lost uint64
 	last                   time.Time // the latest of a record; zero: there was none
 	damaged                uint64    // blocks or packets
+	notWhole               bool      // the recordings are not
 	notes                  []string  // what the numbers do not say
 	payloads               payload.Set
 }
@@ -141,6 +142,7 @@ func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query)
 // incomplete says what is missing in the recordings, and writes it as their last event:
 // the new file is no more whole than they are.
 func (j *job) incomplete(s sink, why []string) error {
+	j.notWhole = len(why) > 0
 	for _, w := range why {
 		j.note("not whole: %s", w)
 	}
@@ -264,7 +266,7 @@ func (j *job) end() error {
 	if err := j.say(); err != nil {
 		return err
 	}
-	if j.damaged > 0 || j.messages == 0 {
+	if j.damaged > 0 || j.notWhole || j.messages == 0 {
 		return &tool.StatusError{Code: cli.ExitFailed}
 	}
 	return nil

@@ -84,16 +84,16 @@ func felix() state.State {
 		Peers: []state.Peer{
 			{
 				Instance: "S1", Name: "daq", Host: "host-2", PID: 99, StalledSince: began.Add(-30 * time.Second), Heard: began.Add(-31 * time.Second), RoundTrip: 0.0005,
-				Lanes: []state.Lane{
+				QueueLimit: new(8 << 20), Queued: new(4 << 20), Lanes: []state.Lane{
 					{Policy: "block", Queued: 4 << 20, QueueLimit: 4 << 20, Messages: 10},
 					{Policy: "drop-newest", QueueLimit: 4 << 20, Messages: 20, Losses: losses, Wanted: []tags.Tag{0x100}},
 				},
 			},
-			{Instance: "S2", Host: "host-3", PID: 5, Lanes: []state.Lane{{Policy: "latest", QueueLimit: 1 << 20, Messages: 5, LeftOut: 3, Wanted: []tags.Tag{0x100}}}},
+			{Instance: "S2", Host: "host-3", PID: 5, Queued: new(0), QueueLimit: new(1 << 20), Lanes: []state.Lane{{Policy: "latest", QueueLimit: 1 << 20, Messages: 5, LeftOut: 3, Wanted: []tags.Tag{0x100}}}},
 		},
-		Gone:      []state.Peer{{Instance: "S0", Name: "daq\x1b[2J", Host: "host-2", PID: 98, Messages: 7, Losses: []state.Loss{{Cause: state.Connection, Messages: 2}}}},
+		Gone:      []state.Peer{{Instance: "S0", Name: "daq\x1b[2J", Host: "host-2", PID: 98, Messages: 7, Unconfirmed: 98, Losses: []state.Loss{{Cause: state.Connection, Messages: 2}}}},
 		KnownTags: 3,
-		Busiest:   []state.Tag{{Tag: 0x100, Messages: 6, PayloadBytes: 600, MessageRate: some(1000), ByteRate: some(1e5), Last: began, Peers: 2}, {Tag: 0x101, Messages: 1}},
+		Busiest:   []state.Tag{{Tag: 0x100, Messages: 6, PayloadBytes: 600, MessageRate: some(1000), ByteRate: some(1e5), Last: began, Peers: 2}, {Tag: 0x101, Messages: 1, LossesUnknown: true}},
 		Asked:     []state.Tag{{Tag: 0x100, Messages: 6, PayloadBytes: 600, MessageRate: some(1000), ByteRate: some(1e5), Last: began, Peers: 2}},
 	}
 }
@@ -113,10 +113,17 @@ func looked(t *testing.T, of string, asJSON bool, f *folder, a answers) (out, no
 func bus() (*folder, answers) {
 	other := entry("C3", "front", "0x100")
 	receiver := entry("R1", "front", "0x200")
-	receiver.Role = directory.Receiver
-	f := &folder{entries: []directory.Entry{entry("A1", "felix-07", "0x100-0x10f"), entry("B2", "felix-08", "0x100"), other, receiver}}
+	motor := entry("R2", "motor", "0x400")
+	receiver.Role, motor.Role = directory.Receiver, directory.Receiver
+	f := &folder{entries: []directory.Entry{entry("A1", "felix-07", "0x100-0x10f"), entry("B2", "felix-08", "0x100"), other, receiver, motor}}
 	return f, answers{"A1": felix, "C3": func() state.State {
 		return state.State{Role: state.Publisher, Instance: "C3", Name: "front", Host: "host-1", Sending: &state.Sending{}, Peers: []state.Peer{{Instance: "S3", Name: "mon"}}}
+	}, "R2": func() state.State { // which knows no queue of its sender, nor what is sent again for it
+		return state.State{
+			Role: state.Receiver, Instance: "R2", Name: "motor", Host: "host-1", PID: 4711, Since: began.Add(-time.Hour), Messages: 12, Receiving: new(state.Receiving),
+			Connected: 1, Peers: []state.Peer{{Instance: "S4", Name: "control", Messages: 12, Path: &state.Path{Segments: 3}}},
+			Asked: []state.Tag{{Tag: 0x400, Messages: 12}},
+		}
 	}}
 }
 
@@ -142,23 +149,51 @@ felix-07: publisher on host-1, pid 4711
   cache        16 messages, 1.00 MiB of 64.0 MiB
   subscribers  2, 1 of them stalled: they take nothing
 
-SUBSCRIBER  HOST    PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT  RESENT
-daq         host-2   99  block        4.00 MiB  4.00 MiB    10         0      0  31s      32s ago  0.50 ms       -
-daq         host-2   99  drop-newest       0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms       -
-S2          host-3    5  latest            0 B  1.00 MiB     5         3      0  -        -              -       -
+SUBSCRIBER  HOST    PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
+daq         host-2   99  block        4.00 MiB  4.00 MiB    10         0      0            0  31s      32s ago  0.50 ms       -
+daq         host-2   99  drop-newest       0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
+S2          host-3    5  latest            0 B  1.00 MiB     5         3      0            0  -        -              -       -
 
 LOST TO SUBSCRIBER  POLICY       CAUSE       COUNT  FIRST                LAST
 daq                 drop-newest  full        1,234  1999-12-31 23:59:00  1999-12-31 23:59:59
 daq                 drop-newest  memory          1  -                    -
 daq\x1b[2J          -            connection      2  -                    -
 
-GONE        HOST    PID  SENT  LOST  HEARD
-daq\x1b[2J  host-2   98     7     2  -
+GONE        HOST    PID  SENT  LOST  UNCONFIRMED  HEARD
+daq\x1b[2J  host-2   98     7     2           98  -
 
 The busiest of 3 tags:
 TAG                 MESSAGES  BYTES  MSG/S  MB/S  SUBS  LEFT-OUT  LOST  LAST
 0x0000000000000100         6  600 B  1,000  0.10     2         0     0  1s ago
-0x0000000000000101         1    0 B      -     -     0         0     0  never
+0x0000000000000101         1    0 B      -     -     0         -     -  never
+`, "", ""},
+		{"motor", `
+motor: receiver on host-1, pid 4711
+  instance     R2
+  version      , 
+  running      for 1h0m, since 1999-12-31 23:00:00
+  listed       1999-12-31 23:00:00, 1h0m ago
+  address      10.0.0.7:5000, 127.0.0.1:5000 over tcp
+  tags         0x0000000000000400
+  sizes        pages of 64.0 KiB, messages up to 1.00 MiB
+  messages     12, 0.00 /s
+  payload      0 B, 0 B/s
+  lost         none
+  pages        0
+  senders      1
+
+SENDER   HOST  PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
+control  -       -  -           -      -    12         0     0            -  -        -        -       -
+`, "", ""},
+		{"0x400", `
+0x0000000000000400
+
+SERVED BY  MESSAGES  BYTES  MSG/S  MB/S  SUBS  LEFT-OUT  LOST  LAST
+motor            12      -      -     -     -         0     0  -
+
+Senders to motor, of whatever tag:
+SENDER   HOST  PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
+control  -       -  -           -      -    12         0     0            -  -        -        -       -
 `, "", ""},
 		{"B2", `
 felix-08: publisher on host-1, pid 4711
@@ -185,18 +220,18 @@ front             0    0 B      -     -     0         0     0  never
 felix-08 could not be asked: connection refused
 
 Subscribers of it at felix-07:
-SUBSCRIBER  HOST    PID  POLICY       QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT  RESENT
-daq         host-2   99  drop-newest    0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms       -
-S2          host-3    5  latest         0 B  1.00 MiB     5         3      0  -        -              -       -
+SUBSCRIBER  HOST    PID  POLICY       QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
+daq         host-2   99  drop-newest    0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
+S2          host-3    5  latest         0 B  1.00 MiB     5         3      0            0  -        -              -       -
 `, "", ""},
 		{"daq", `
 daq: subscriber on host-2, pid 99
   instance     S1
   known        by what it is connected to, which is below: it has no entry in /run/bus
 
-PUBLISHER  HOST     PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT  RESENT
-felix-07   host-1  4711  block        4.00 MiB  4.00 MiB    10         0      0  31s      32s ago  0.50 ms       -
-felix-07   host-1  4711  drop-newest       0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms       -
+PUBLISHER  HOST     PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
+felix-07   host-1  4711  block        4.00 MiB  4.00 MiB    10         0      0            0  31s      32s ago  0.50 ms       -
+felix-07   host-1  4711  drop-newest       0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
 
 LOST BY PUBLISHER  POLICY       CAUSE   COUNT  FIRST                LAST
 felix-07           drop-newest  full    1,234  1999-12-31 23:59:00  1999-12-31 23:59:59
@@ -207,15 +242,15 @@ felix-07           drop-newest  memory      1  -                    -
   instance     S0
   gone         this is what is remembered of it
 
-PUBLISHER  HOST     PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  STALLED  HEARD  RTT  RESENT
-felix-07   host-1  4711  -         0 B    0 B     7         0     2  -        -        -       -
+PUBLISHER  HOST     PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
+felix-07   host-1  4711  -           -      -     7         0     2           98  -        -        -       -
 
 LOST BY PUBLISHER  POLICY  CAUSE       COUNT  FIRST  LAST
 felix-07           -       connection      2  -      -
 `, "", ""},
-		{"felix", "\n", "", "nothing in /run/bus is called felix, and it is no tag: tagbus ls --role all lists what there is (2 of 4 could not be asked for theirs)"},
-		{"felix-09", "\n", "", "nothing in /run/bus is called felix-09: did you mean felix-07 or felix-08? (2 of 4 could not be asked for theirs)"},
-		{"dac", "\n", "", "nothing in /run/bus is called dac: did you mean daq? (2 of 4 could not be asked for theirs)"},
+		{"felix", "\n", "", "nothing in /run/bus is called felix, and it is no tag: tagbus ls --role all lists what there is (2 of 5 could not be asked for theirs)"},
+		{"felix-09", "\n", "", "nothing in /run/bus is called felix-09: did you mean felix-07 or felix-08? (2 of 5 could not be asked for theirs)"},
+		{"dac", "\n", "", "nothing in /run/bus is called dac: did you mean daq? (2 of 5 could not be asked for theirs)"},
 		{"0x300", "\n", "", "no publisher or receiver in /run/bus has the tag 0x0000000000000300"},
 	}
 	for _, test := range tests {

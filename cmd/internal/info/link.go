@@ -121,7 +121,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 		peer := k.Peer
 		peer.Host, peer.PID = k.By.Host, k.By.PID
 		peer.Name, peer.Instance = k.By.Name, k.By.Instance
-		addLanes(t, now, name(peer.Name, peer.Instance), &peer)
+		addLanes(t, now, name(peer.Name, peer.Instance), k.By, &peer)
 		peers = append(peers, peer)
 	}
 	p.table(t)

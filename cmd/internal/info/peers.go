@@ -47,13 +47,13 @@ func (p page) peers(s *state.State, now time.Time) {
 	t := table.New(p.out, false, laneColumns(word)...)
 	slices.SortFunc(s.Peers, func(a, b state.Peer) int { return worstFirst(&a, &b) })
 	for i := range s.Peers {
-		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), &s.Peers[i])
+		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), s, &s.Peers[i])
 	}
 	p.table(t)
 	p.losses("LOST TO "+strings.ToUpper(word), append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
-	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Text("HEARD"))
+	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Whole("HEARD"))
 	for _, g := range s.Gone {
-		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatAgo(now, g.Heard))
+		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatCount(g.Unconfirmed), units.FormatAgo(now, g.Heard))
 	}
 	p.table(t)
 }
@@ -85,16 +85,22 @@ func (p page) table(t *table.Table) {
 func laneColumns(word string) []table.Column {
 	return []table.Column{
 		table.Text(strings.ToUpper(word)), table.Text("HOST"), table.Number("PID"), table.Text("POLICY"),
-		table.Number("QUEUE"), table.Number("LIMIT"), table.Number("SENT"), table.Number("LEFT-OUT"), table.Number("LOST"),
-		table.Text("STALLED"), table.Text("HEARD"), table.Number("RTT"), table.Number("RESENT"),
+		table.Number("QUEUE"), table.Number("LIMIT"), table.Number("SENT"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Number("UNCONFIRMED"),
+		table.Whole("STALLED"), table.Whole("HEARD"), table.Number("RTT"), table.Number("RESENT"),
 	}
 }
 
 // addLanes adds a row for each policy of a peer.
-func addLanes(t *table.Table, now time.Time, called string, p *state.Peer) {
+//
+//   - by: which tells of the peer. If it receives, it knows no queue, and what the system sends
+//     again for it is not of its messages.
+func addLanes(t *table.Table, now time.Time, called string, by *state.State, p *state.Peer) {
 	lanes := p.Lanes
 	if len(lanes) == 0 {
-		lanes = []state.Lane{{Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, LeftOut: p.LeftOut, Losses: p.Losses}}
+		lanes = []state.Lane{{Messages: p.Messages, LeftOut: p.LeftOut, Losses: p.Losses, Unconfirmed: p.Unconfirmed}}
+		if p.Queued != nil && p.QueueLimit != nil {
+			lanes[0].Queued, lanes[0].QueueLimit = *p.Queued, *p.QueueLimit
+		}
 	}
 	stalled, rtt := "", ""
 	if !p.StalledSince.IsZero() {
@@ -104,20 +110,26 @@ func addLanes(t *table.Table, now time.Time, called string, p *state.Peer) {
 		rtt = units.FormatDuration(time.Duration(p.RoundTrip * float64(time.Second)))
 	}
 	resent := ""
-	if p.Path != nil {
+	if p.Path != nil && by.Sending != nil {
 		resent = units.FormatCount(p.Path.Retransmitted)
 	}
 	for _, l := range lanes {
-		_ = t.Row(nil, called, p.Host, number(p.PID), l.Policy,
-			units.Bytes(l.Queued).String(), units.Bytes(l.QueueLimit).String(),
-			units.FormatCount(l.Messages), units.FormatCount(l.LeftOut), units.FormatCount(state.Lost(l.Losses)),
+		queued, limit, unconfirmed := "", "", ""
+		if p.QueueLimit != nil {
+			queued, limit = units.Bytes(l.Queued).String(), units.Bytes(l.QueueLimit).String()
+		}
+		if by.Sending != nil {
+			unconfirmed = units.FormatCount(l.Unconfirmed)
+		}
+		_ = t.Row(nil, called, p.Host, number(p.PID), l.Policy, queued, limit,
+			units.FormatCount(l.Messages), units.FormatCount(l.LeftOut), units.FormatCount(state.Lost(l.Losses)), unconfirmed,
 			stalled, units.FormatAgo(now, p.Heard), rtt, resent)
 	}
 }
 
 // losses writes what was lost between an instance and each of some peers, by cause.
 func (p page) losses(title string, peers []state.Peer) {
-	t := table.New(p.out, false, table.Text(title), table.Text("POLICY"), table.Text("CAUSE"), table.Number("COUNT"), table.Text("FIRST"), table.Text("LAST"))
+	t := table.New(p.out, false, table.Text(title).Key(), table.Text("POLICY"), table.Text("CAUSE"), table.Number("COUNT").Key(), table.Whole("FIRST"), table.Whole("LAST"))
 	for _, peer := range peers {
 		called := name(peer.Name, peer.Instance)
 		add := func(policy string, losses []state.Loss) {
@@ -139,9 +151,9 @@ func (p page) losses(title string, peers []state.Peer) {
 
 // busiest writes the tags of the highest rates.
 func (p page) busiest(s *state.State, now time.Time) {
-	t := table.New(p.out, false, tagColumns("TAG")...)
+	t := table.New(p.out, false, tagColumns(table.Tags("TAG"))...)
 	for i := range s.Busiest {
-		addTag(t, now, s.Busiest[i].Tag.String(), &s.Busiest[i])
+		addTag(t, now, s.Busiest[i].Tag.String(), s, &s.Busiest[i])
 	}
 	if t.Len() > 0 && t.Len() < s.KnownTags {
 		fmt.Fprintf(p.out, "\nThe busiest of %s tags:\n", units.FormatCount(uint64(s.KnownTags)))
@@ -152,22 +164,30 @@ func (p page) busiest(s *state.State, now time.Time) {
 }
 
 // tagColumns are those of a table of tags.
-func tagColumns(first string) []table.Column {
+func tagColumns(first table.Column) []table.Column {
 	return []table.Column{
-		table.Text(first), table.Number("MESSAGES"), table.Number("BYTES"), table.Number("MSG/S"), table.Number("MB/S"),
-		table.Number("SUBS"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Text("LAST"),
+		first.Key(), table.Number("MESSAGES"), table.Number("BYTES"), table.Number("MSG/S"), table.Number("MB/S"),
+		table.Number("SUBS"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Whole("LAST"),
 	}
 }
 
 // addTag adds a row with what was published or received of a tag.
-func addTag(t *table.Table, now time.Time, first string, tag *state.Tag) {
+//
+//   - by: which tells of it. One that receives counts messages and losses alone.
+func addTag(t *table.Table, now time.Time, first string, by *state.State, tag *state.Tag) {
 	rate := func(r *float64, unit float64) string {
 		if r == nil {
 			return ""
 		}
 		return units.FormatFigure(*r / unit)
 	}
-	_ = t.Row(nil, first, units.FormatCount(tag.Messages), units.FormatBytes(float64(tag.PayloadBytes)),
-		rate(tag.MessageRate, 1), rate(tag.ByteRate, 1e6), units.FormatCount(uint64(tag.Peers)),
-		units.FormatCount(tag.LeftOut), units.FormatCount(state.Lost(tag.Losses)), cmp.Or(units.FormatAgo(now, tag.Last), "never"))
+	bytes, peers, last, leftOut, lost := "", "", "", "", ""
+	if by.Sending != nil {
+		bytes, peers = units.FormatBytes(float64(tag.PayloadBytes)), units.FormatCount(uint64(tag.Peers))
+		last = cmp.Or(units.FormatAgo(now, tag.Last), "never")
+	}
+	if !tag.LossesUnknown {
+		leftOut, lost = units.FormatCount(tag.LeftOut), units.FormatCount(state.Lost(tag.Losses))
+	}
+	_ = t.Row(nil, first, units.FormatCount(tag.Messages), bytes, rate(tag.MessageRate, 1), rate(tag.ByteRate, 1e6), peers, leftOut, lost, last)
 }

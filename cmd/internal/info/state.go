@@ -21,6 +21,9 @@ import (
 	"tagbus/internal/sanitize"
 )
 
+// valueAt is where the values of the lines of a page begin.
+const valueAt = 15
+
 // page writes lines with a word in front.
 type page struct{ out io.Writer }
 
@@ -28,7 +31,7 @@ type page struct{ out io.Writer }
 func (p page) say(what, format string, args ...any) {
 	line := fmt.Sprintf("  %-12s %s", what, sanitize.Linef(format, args...))
 	if width := table.Width(p.out); width > 0 {
-		line = table.Cut(line, width)
+		line = table.CutWords(line, valueAt, width)
 	}
 	fmt.Fprintln(p.out, line)
 }

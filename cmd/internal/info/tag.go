@@ -94,7 +94,7 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 		return cmp.Or(cmp.Compare(name(a.Entry.Name, a.Entry.Instance), name(b.Entry.Name, b.Entry.Instance)), cmp.Compare(a.Entry.Host, b.Entry.Host), cmp.Compare(a.Entry.Instance, b.Entry.Instance))
 	})
 	publishers := 0
-	t := table.New(out, false, tagColumns("SERVED BY")...)
+	t := table.New(out, false, tagColumns(table.Text("SERVED BY"))...)
 	var failed error
 	for i := range o.Rows {
 		r := &o.Rows[i]
@@ -108,7 +108,7 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 			continue
 		}
 		known := of(r.State, tag)
-		addTag(t, o.Time, called, &known)
+		addTag(t, o.Time, called, r.State, &known)
 	}
 	if f := tag.Fields(); f.Version == tags.FormatVersion {
 		p.say("fields", "detector %d, connector %d, link %d, e-link %d, %v, protocol %d, stream %d", f.Detector, f.Connector, f.Link, f.ELink, f.Direction, f.Protocol, f.Stream)
@@ -139,7 +139,7 @@ func (p page) subscribers(s *state.State, tag tags.Tag, now time.Time) {
 				continue
 			}
 		}
-		addLanes(t, now, name(peer.Name, peer.Instance), &peer)
+		addLanes(t, now, name(peer.Name, peer.Instance), s, &peer)
 	}
 	if t.Len() == 0 {
 		return

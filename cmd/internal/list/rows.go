@@ -148,7 +148,7 @@ func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 	if l.verbose() {
 		columns = append(columns, table.Number(l.peerWord()), table.Number("MSG/S"), table.Number("MB/S"), table.Number("LOST"), table.Number("RESENT"))
 	}
-	columns = append(columns, table.Text("BACKEND"), table.Text("ADDRESS"), table.Text("TAGS"), table.Text("SINCE"))
+	columns = append(columns, table.Text("BACKEND"), table.Whole("ADDRESS"), table.Tags("TAGS"), table.Whole("SINCE"))
 	t := table.New(out, l.env.JSON, columns...)
 	for i := range rows {
 		r := &rows[i]

@@ -83,7 +83,7 @@ func (a *account) add(s *state.State, p *state.Peer) {
 	a.sum.Messages += p.Messages
 	a.sum.PayloadBytes += p.Bytes
 	a.sum.LeftOut += p.LeftOut
-	a.sum.Fullest = max(a.sum.Fullest, queue(p))
+	a.sum.Fullest = max(a.sum.Fullest, float64(queue(p)))
 	for _, l := range p.Losses {
 		at := slices.IndexFunc(a.sum.Losses, func(x state.Loss) bool { return x.Cause == l.Cause })
 		if at < 0 {

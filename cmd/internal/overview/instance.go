@@ -44,13 +44,13 @@ type Instance struct {
 	Error       string    `json:"error,omitempty"`       // why it does not answer
 	SilentSince time.Time `json:"silent_since,omitzero"` // does not answer since then; zero: it does
 
-	Connected int     `json:"connected_peers"`
-	Stalled   int     `json:"stalled_peers"`
-	Stuck     int     `json:"stuck_peers"`             // of the peers in the answer: stalled, or their queues are filling and they have taken nothing since the look before
-	Missing   int     `json:"missing_peers,omitempty"` // went without goodbye lately and have not come back; 0 if the answer does not have all peers
-	Fullest   float64 `json:"fullest_queue"`           // 0 to 1
-	Worst     string  `json:"worst_peer,omitempty"`    // the peer that is stuck or quiet, loses, or has more than half of its queue full
-	Missed    string  `json:"missing_peer,omitempty"`  // of those that are missing: the last to go
+	Connected int    `json:"connected_peers"`
+	Stalled   int    `json:"stalled_peers"`
+	Stuck     int    `json:"stuck_peers"`             // of the peers in the answer: stalled, or their queues are filling and they have taken nothing since the look before
+	Missing   int    `json:"missing_peers,omitempty"` // went without goodbye lately and have not come back; 0 if the answer does not have all peers
+	Fullest   Share  `json:"fullest_queue,omitzero"`
+	Worst     string `json:"worst_peer,omitempty"`   // the peer that is stuck or quiet, loses, or has more than half of its queue full
+	Missed    string `json:"missing_peer,omitempty"` // of those that are missing: the last to go
 
 	Messages     uint64       `json:"messages"`
 	PayloadBytes uint64       `json:"payload_bytes"`
@@ -84,7 +84,7 @@ func (r *Row) instance(now time.Time) Instance {
 	e, s := &r.Entry, r.State
 	in := Instance{
 		Time: now, Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Role: role(e), Row: r,
-		SilentSince: r.SilentSince, MessageRate: Unknown, ByteRate: Unknown, RefusalRate: Unknown, LostRate: Unknown, ResentRate: Unknown,
+		SilentSince: r.SilentSince, Fullest: UnknownShare, MessageRate: Unknown, ByteRate: Unknown, RefusalRate: Unknown, LostRate: Unknown, ResentRate: Unknown,
 	}
 	if s == nil {
 		if r.Err != nil {
@@ -92,7 +92,7 @@ func (r *Row) instance(now time.Time) Instance {
 		}
 		return in
 	}
-	in.Connected, in.Stalled, in.Fullest = s.Connected, s.Stalled, s.Fullest
+	in.Connected, in.Stalled = s.Connected, s.Stalled
 	in.Messages, in.PayloadBytes = s.Messages, s.PayloadBytes
 	in.Losses, in.Lost = s.Losses, state.Lost(s.Losses)
 	in.MessageRate = r.rate(func(s *state.State) uint64 { return s.Messages })
@@ -100,7 +100,7 @@ func (r *Row) instance(now time.Time) Instance {
 	in.LostRate = r.rate(func(s *state.State) uint64 { return state.Lost(s.Losses) })
 	if s.Sending != nil {
 		in.Refusals, in.Pages, in.FreePages = s.Sending.Refusals, s.Sending.PoolPages, s.Sending.PoolFreePages
-		in.RefusalRate = r.rate(refusals)
+		in.RefusalRate, in.Fullest = r.rate(refusals), Share(s.Fullest)
 	}
 	if s.Path != nil {
 		in.Resent, in.ResentRate = &s.Path.Retransmitted, r.rate(func(s *state.State) uint64 { return resent(s.Path) })
@@ -188,7 +188,7 @@ func sentTo(p *state.Peer) uint64 { return p.Messages }
 
 // quiet reports whether messages wait for a peer of which nothing is heard.
 func (r *Row) quiet(p *state.Peer) bool {
-	return p.Queued > 0 && !p.Heard.IsZero() && r.State.Time.Sub(p.Heard) > unheard
+	return waiting(p) > 0 && !p.Heard.IsZero() && r.State.Time.Sub(p.Heard) > unheard
 }
 
 // worst names the peer to look at, if there is one. Answers have the worst ones first.

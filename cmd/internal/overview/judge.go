@@ -117,7 +117,7 @@ func (r *Row) stands(p *state.Peer) bool {
 		return false
 	}
 	before := r.peerBefore(p)
-	return before != nil && before.Queued > 0 && p.Queued > 0 && before.Pages == p.Pages && before.Messages == p.Messages
+	return before != nil && waiting(before) > 0 && waiting(p) > 0 && before.Pages == p.Pages && before.Messages == p.Messages
 }
 
 // lossNow is how long a loss counts as one of now: causes have seconds, and a subscriber tells

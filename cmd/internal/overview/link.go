@@ -26,10 +26,10 @@ type Link struct {
 	From End       `json:"from"` // which sends
 	To   End       `json:"to"`
 
-	Policies     []string     `json:"policies,omitempty"` // of the lanes
-	Queue        float64      `json:"queue"`              // fullest of its lanes: 0 to 1
-	Queued       int          `json:"queued_bytes"`
-	QueueLimit   int          `json:"queue_limit_bytes"`
+	Policies     []string     `json:"policies,omitempty"`     // of the lanes
+	Queue        Share        `json:"queue,omitzero"`         // fullest of its lanes
+	Queued       *int         `json:"queued_bytes,omitempty"` // nil, as the limit: the side that has told of it receives
+	QueueLimit   *int         `json:"queue_limit_bytes,omitempty"`
 	Messages     uint64       `json:"sent_messages"`
 	Bytes        uint64       `json:"sent_bytes"`
 	Lost         uint64       `json:"lost_messages"`
@@ -42,7 +42,7 @@ type Link struct {
 	StalledFor   float64      `json:"stalled_seconds,omitempty"` // by the clock of the instance that says so
 	RoundTrip    float64      `json:"rtt_seconds,omitempty"`     // 0: not known
 
-	Resent *uint64 `json:"retransmitted_segments,omitempty"` // by the side that has told of it; nil: its transport does not measure it
+	Resent *uint64 `json:"retransmitted_segments,omitempty"` // nil: its transport does not measure it, or the side that has told of it receives
 
 	MessageRate Rate `json:"sent_messages_per_second,omitzero"`
 	ByteRate    Rate `json:"sent_bytes_per_second,omitzero"`
@@ -88,11 +88,12 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 		ResentRate:  Unknown,
 		Row:         r,
 	}
-	if p.Path != nil {
+	receives := role(&r.Entry) == state.Receiver
+	if p.Path != nil && !receives { // what a receiver sends is not what travels on the link
 		l.Resent = &p.Path.Retransmitted
 		l.ResentRate = r.peerRate(p, func(p *state.Peer) uint64 { return resent(p.Path) })
 	}
-	if role(&r.Entry) == state.Receiver {
+	if receives {
 		l.From, l.To = l.To, l.From
 	}
 	if !p.StalledSince.IsZero() {
@@ -129,20 +130,34 @@ func resent(p *state.Path) uint64 {
 
 func lostOf(p *state.Peer) uint64 { return state.Lost(p.Losses) }
 
+// waiting returns how much waits for a peer, 0 if that is not known.
+func waiting(p *state.Peer) int {
+	if p.Queued == nil {
+		return 0
+	}
+	return *p.Queued
+}
+
 // queue returns the share of its limit that the fullest lane holds.
-func queue(p *state.Peer) float64 {
-	share := 0.0
+func queue(p *state.Peer) Share {
+	if p.QueueLimit == nil && len(p.Lanes) == 0 {
+		return UnknownShare
+	}
+	share := Share(0)
 	for i := range p.Lanes {
 		share = max(share, part(p.Lanes[i].Queued, p.Lanes[i].QueueLimit))
 	}
-	return cmp.Or(share, part(p.Queued, p.QueueLimit))
+	if p.QueueLimit == nil {
+		return share
+	}
+	return cmp.Or(share, part(waiting(p), *p.QueueLimit))
 }
 
-func part(n, of int) float64 {
+func part(n, of int) Share {
 	if of <= 0 {
 		return 0
 	}
-	return float64(n) / float64(of)
+	return Share(n) / Share(of)
 }
 
 // peerRate returns by how much a counter of a peer has grown in a second since the look

@@ -57,7 +57,7 @@ func (s *Sorter) Instances(rows []Instance, by Order) {
 		if in.Missing > 0 {
 			stalled += 0.5 // behind those that wait for one more
 		}
-		r := rankOf(by, rates, stalled, in.Fullest, in.LostRate, in.Lost)
+		r := rankOf(by, rates, stalled, float64(max(0, in.Fullest)), in.LostRate, in.Lost)
 		if in.Trouble() == Silent {
 			r = rank{math.Inf(-1)}
 		}
@@ -73,7 +73,7 @@ func (s *Sorter) Links(rows []Link, by Order) {
 			stalled = max(1, l.StalledFor)
 		}
 		return sorted{
-			rank: rankOf(by, [2]Rate{l.MessageRate, l.ByteRate}, stalled, l.Queue, l.LostRate, l.Lost),
+			rank: rankOf(by, [2]Rate{l.MessageRate, l.ByteRate}, stalled, float64(max(0, l.Queue)), l.LostRate, l.Lost),
 			name: [2]string{l.From.Name, l.To.Name}, id: rowID{l.From.Instance, l.To.Instance},
 		}
 	})

@@ -39,7 +39,7 @@ func bus() overview.Overview {
 		now.Connected, now.Stalled, now.Fullest = 2, 1, 0.75
 		peer := state.Peer{
 			Instance: "s1", Name: "slow", Host: "h1", Since: noon, StalledSince: noon.Add(time.Second),
-			Messages: 10, Queued: 75, QueueLimit: 200, Lanes: []state.Lane{{Policy: "block", Queued: 75, QueueLimit: 100}, {Policy: "latest", QueueLimit: 100}},
+			Messages: 10, Queued: new(75), QueueLimit: new(200), Lanes: []state.Lane{{Policy: "block", Queued: 75, QueueLimit: 100}, {Policy: "latest", QueueLimit: 100}},
 		}
 		now.Peers = []state.Peer{peer, {Instance: "s2", Since: noon, Messages: 50, Losses: lost(state.Full, 3)}}
 		before.Peers = []state.Peer{{Instance: "s2", Since: noon, Messages: 30, Losses: lost(state.Full, 3)}}
@@ -57,7 +57,7 @@ func bus() overview.Overview {
 	gone := overview.Row{Entry: directory.Entry{Instance: "id-gone", Host: "h9"}, Err: errors.New("connection refused"), SilentSince: noon}
 	receiver := overview.Row{
 		Entry: directory.Entry{Instance: "r1", Name: "sink", Role: directory.Receiver},
-		State: &state.State{Instance: "r1", Time: noon, Peers: []state.Peer{{Instance: "x1", Name: "source"}}},
+		State: &state.State{Instance: "r1", Time: noon, Peers: []state.Peer{{Instance: "x1", Name: "source", Path: &state.Path{Segments: 5}}}}, // of its acknowledgements
 	}
 	return overview.Overview{Time: noon.Add(2 * time.Second), Rows: []overview.Row{busy, gone, idle, losing, receiver}}
 }
@@ -70,7 +70,7 @@ func TestInstancesAsJSON(t *testing.T) {
 			`"lost_messages":3,"losses":[{"cause":"full","messages":3}],"pool_pages":100,"pool_free_pages":60,` +
 			`"messages_per_second":1000,"payload_bytes_per_second":4000,"refusals_per_second":2,"lost_messages_per_second":0}`,
 		`{"time":"2026-11-23T12:00:02Z","instance":"id-gone","host":"h9","role":"publisher","error":"connection refused","silent_since":"2026-11-23T12:00:00Z",` +
-			`"connected_peers":0,"stalled_peers":0,"stuck_peers":0,"fullest_queue":0,"messages":0,"payload_bytes":0,"refusals":0,"lost_messages":0}`,
+			`"connected_peers":0,"stalled_peers":0,"stuck_peers":0,"messages":0,"payload_bytes":0,"refusals":0,"lost_messages":0}`,
 	}
 	for i, in := range o.Instances()[:len(want)] {
 		got, err := json.Marshal(in)
@@ -90,11 +90,11 @@ func TestLinksAsJSON(t *testing.T) {
 			`"policies":["block","latest"],"queue":0.75,"queued_bytes":75,"queue_limit_bytes":200,"sent_messages":10,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,` +
 			`"since":"2026-11-23T12:00:00Z","stalled_since":"2026-11-23T12:00:01Z","stuck":true,"stalled_seconds":1}`,
 		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"id-busy","name":"busy","host":"host-busy","pid":7},"to":{"instance":"s2"},` +
-			`"queue":0,"queued_bytes":0,"queue_limit_bytes":0,"sent_messages":50,"sent_bytes":0,"lost_messages":3,"left_out_messages":0,` +
+			`"sent_messages":50,"sent_bytes":0,"lost_messages":3,"left_out_messages":0,` +
 			`"losses":[{"cause":"full","messages":3}],"since":"2026-11-23T12:00:00Z","stuck":false,` +
 			`"sent_messages_per_second":10,"sent_bytes_per_second":0,"lost_messages_per_second":0}`,
 		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"x1","name":"source"},"to":{"instance":"r1","name":"sink"},` +
-			`"queue":0,"queued_bytes":0,"queue_limit_bytes":0,"sent_messages":0,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,"since":"0001-01-01T00:00:00Z","stuck":false}`,
+			`"sent_messages":0,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,"since":"0001-01-01T00:00:00Z","stuck":false}`,
 	}
 	links := o.Links()
 	if len(links) != len(want) {
@@ -193,8 +193,8 @@ func TestOrderOfInstances(t *testing.T) {
 func TestOrderOfLinks(t *testing.T) {
 	row := publisher("p", func(_, now *state.State) {
 		now.Peers = []state.Peer{
-			{Instance: "a", Name: "free", QueueLimit: 10},
-			{Instance: "b", Name: "full", Queued: 9, QueueLimit: 10},
+			{Instance: "a", Name: "free", QueueLimit: new(10)},
+			{Instance: "b", Name: "full", Queued: new(9), QueueLimit: new(10)},
 			{Instance: "c", Name: "lost", Losses: lost(state.Full, 1)},
 			{Instance: "d", Name: "stalled", StalledSince: noon},
 			{Instance: "e", Name: "longer", StalledSince: noon.Add(-time.Minute)},
@@ -284,7 +284,7 @@ func TestStuck(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			row := publisher("p", func(before, now *state.State) {
 				before.Peers = []state.Peer{{Instance: "s", Since: noon, Messages: test.before}}
-				p := state.Peer{Instance: "s", Since: noon, Messages: test.now, Queued: test.queued, QueueLimit: 100}
+				p := state.Peer{Instance: "s", Since: noon, Messages: test.now, Queued: new(test.queued), QueueLimit: new(100)}
 				if test.stalled {
 					p.StalledSince = noon
 				}
@@ -344,9 +344,9 @@ func TestAStoppedPeerIsStuckBeforeItsQueueFills(t *testing.T) {
 	}
 	for _, test := range tests {
 		row := publisher("det", func(before, now *state.State) {
-			peer := state.Peer{Instance: "id", Name: "display", Since: noon, QueueLimit: 100, Messages: 7}
+			peer := state.Peer{Instance: "id", Name: "display", Since: noon, QueueLimit: new(100), Messages: 7}
 			before.Peers = []state.Peer{peer}
-			peer.Queued, peer.Heard, peer.Messages = test.queued, now.Time.Add(-test.heard), 7+test.sent
+			peer.Queued, peer.Heard, peer.Messages = new(test.queued), now.Time.Add(-test.heard), 7+test.sent
 			now.Peers, now.Connected = []state.Peer{peer}, 1
 		})
 		o := overview.Overview{Time: noon, Rows: []overview.Row{row}}

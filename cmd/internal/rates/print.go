@@ -22,16 +22,16 @@ type printer struct {
 }
 
 func newPrinter(e *tool.Env, probe, bytes bool, head int) *printer {
-	columns := []table.Column{table.Text("TIME"), table.Text("TAG"), table.Text("NAME")}
+	columns := []table.Column{table.Whole("TIME"), table.Tags("TAG").Key(), table.Text("NAME")}
 	add := func(titles ...string) {
 		for _, title := range titles {
 			columns = append(columns, table.Number(title))
 		}
 	}
 	if bytes {
-		add("MB/S", "MEAN")
+		columns = append(columns, table.Number("MB/S").Key(), table.Number("MEAN"))
 	} else {
-		add("MSG/S")
+		columns = append(columns, table.Number("MSG/S").Key())
 	}
 	if probe {
 		add("GAP-MIN", "GAP-MEAN", "GAP-MAX", "GAP-STD", "LEFT-OUT")

@@ -63,6 +63,9 @@ func (c *Cat) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err = errors.Join(err, out.Flush()); err != nil {
 		return err
 	}
+	if c.Head == 0 || p.messages < c.Head { // else the end was not asked for
+		d.missing(Incomplete(rs, q, 0))
+	}
 	return d.end()
 }
 

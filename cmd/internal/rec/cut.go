@@ -66,6 +66,7 @@ func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err := c.say(e, k); err != nil {
 		return err
 	}
+	k.damage.incomplete(k.why.lines())
 	return k.damage.end()
 }
 

@@ -74,9 +74,9 @@ func TestCutIsHonest(t *testing.T) {
 		{"a connection that is lost meanwhile", join(joined(0, alice, 1), msgs(0, alice, 1, 1, 5), event(45, recording.Event{Kind: recording.Lost, Peer: alice}), stop(99)), nil, "--from +50ms", 0, "the connection to publisher alice"},
 		{"a connection that is back", join(joined(0, alice, 1), event(1, recording.Event{Kind: recording.Lost, Peer: alice}), joined(2, alice, 1), msgs(5, alice, 1, 1, 5), stop(99)), nil, "--from +3ms", 0, ""},
 		{"a publisher that has gone", join(joined(0, alice, 1), ended(3, alice), event(4, recording.Event{Kind: recording.Vanished, Peer: bob}), stop(99)), nil, "--from +50ms", 0, ""},
-		{"a full disk", join(msgs(0, alice, 1, 1, 5), event(90, recording.Event{Kind: recording.Stopped, Failed: true, Text: "the disk is full"})), nil, "--from +20ms", 0, "the disk is full"},
+		{"a full disk", join(msgs(0, alice, 1, 1, 5), event(90, recording.Event{Kind: recording.Stopped, Failed: true, Text: "the disk is full"})), nil, "--from +20ms", 1, "the disk is full"},
 		{"a full disk, later", join(msgs(0, alice, 1, 1, 5), event(90, recording.Event{Kind: recording.Stopped, Failed: true, Text: "the disk is full"})), nil, "--to +20ms", 0, ""},
-		{"a file that was cut off", simple(), func(data []byte) []byte { return data[:len(data)-500] }, "--from +20ms", 0, "was not closed"},
+		{"a file that was cut off", simple(), func(data []byte) []byte { return data[:len(data)-500] }, "--from +20ms", 1, "was not closed"},
 		{"a file that was cut off, later", simple(), func(data []byte) []byte { return data[:len(data)-500] }, "--to +20ms", 0, ""},
 		{"a damaged block", simple(), damageBlock(2), "--from +20ms", 1, "1 block could not be read"},
 	}
@@ -106,7 +106,7 @@ func TestCutOfParts(t *testing.T) {
 	if r := b.report("c.tbr"); !r.Whole() {
 		t.Errorf("got %v, want it whole", r)
 	}
-	b.says("cut b.tbr --to +10m --out d.tbr", 0, "part 0 of recording 01000000000000000000000000000000 was not there")
+	b.says("cut b.tbr --to +10m --out d.tbr", 1, "part 0 of recording 01000000000000000000000000000000 was not there")
 }
 
 func TestCutRefuses(t *testing.T) {

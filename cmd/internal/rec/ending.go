@@ -33,7 +33,7 @@ func problems(parts recording.Readers, from, to time.Time) (found []problem) {
 			next = parts[n-1].Info().Part + 1
 		}
 		if i.Part > next && (n > 0 || from.IsZero() || from.Before(i.First)) {
-			add(false, "part %d of recording %v was not there", next, i.ID)
+			add(false, "%s", partMissing(next, &i))
 		}
 		if i.Skipped > 0 {
 			add(false, "%s: %d bytes between the blocks could not be read", i.File, i.Skipped)
@@ -45,12 +45,32 @@ func problems(parts recording.Readers, from, to time.Time) (found []problem) {
 		}
 		switch {
 		case isLast && i.Continues:
-			add(true, "part %d of recording %v was not there", i.Part+1, i.ID)
+			add(true, "%s", partMissing(i.Part+1, &i))
 		case !i.Indexed || i.Repaired:
 			add(isLast, "%s: %s", i.File, whyCut(&i))
 		}
 	}
 	return found
+}
+
+// partsMissing says which parts in front of others are not there.
+func partsMissing(rs recording.Readers) []string {
+	var why missing
+	for _, parts := range rs.Recordings() {
+		next := uint32(0)
+		for _, r := range parts {
+			i := r.Info()
+			if i.Part > next {
+				why.add(partMissing(next, &i))
+			}
+			next = i.Part + 1
+		}
+	}
+	return why.lines()
+}
+
+func partMissing(part uint32, i *recording.Info) string {
+	return fmt.Sprintf("part %d of recording %v was not there", part, i.ID)
 }
 
 // firstOf returns the time of the first record of parts; zero: there is none.

@@ -21,10 +21,13 @@ func (b *bed) parts() {
 	b.record("c.tbr", h, join(msgs(200, alice, 1, 12, 15), ended(250, alice), stop(260))...)
 }
 
+// killed returns a file of which the recorder was killed before it wrote the index.
+func killed(data []byte) []byte { return data[:bytes.LastIndex(data, []byte("TBRi"))] }
+
 // TestWhatIsMissingBetweenParts: a part that was cut off is named, whichever it is, if what it
 // lacks is asked for.
 func TestWhatIsMissingBetweenParts(t *testing.T) {
-	cut := func(data []byte) []byte { return data[:len(data)-20] }
+	cut := killed
 	header := func(data []byte) []byte { data[50] ^= 1; return data }
 	within := func(data []byte) []byte { return data[:60] }
 	tests := []struct {
@@ -56,7 +59,11 @@ func TestWhatIsMissingBetweenParts(t *testing.T) {
 			if test.repair {
 				b.says("index "+test.file, 0)
 			}
-			got := b.says("cut b.tbr c.tbr a.tbr --out d.tbr "+test.flags, 0)
+			status := 0
+			if test.why != "" {
+				status = 1
+			}
+			got := b.says("cut b.tbr c.tbr a.tbr --out d.tbr "+test.flags, status)
 			if said := strings.Contains(got.out, "not whole: "+test.why); said != (test.why != "") || test.why == "" && strings.Contains(got.out, "not whole") {
 				t.Errorf("cut: got\n%swant %q", got.out, test.why)
 			}
@@ -66,7 +73,7 @@ func TestWhatIsMissingBetweenParts(t *testing.T) {
 			if test.change == nil {
 				return
 			}
-			b.says("merge a.tbr b.tbr c.tbr --out e.tbr", 0, "not whole: ")
+			b.says("merge a.tbr b.tbr c.tbr --out e.tbr", 1, "not whole: ")
 			if r := b.report("e.tbr"); r.Whole() {
 				t.Errorf("merge: got %v, want it not whole", r)
 			}
@@ -79,18 +86,18 @@ func TestWhatIsMissingBetweenParts(t *testing.T) {
 func TestAPartThatWasCutOffIsMadeGood(t *testing.T) {
 	b := newBed(t)
 	b.parts()
-	b.cutOff("a.tbr", 20)
+	b.change("a.tbr", killed)
 	h := header(2)
 	h.Tags = tags.Of(1, 2, 3)
 	b.record("late.tbr", h, join(msgs(10, alice, 1, 2, 15), stop(300))...)
 	b.record("all.tbr", h, join(joined(0, alice, 1), msgs(0, alice, 1, 1, 15), ended(260, alice), stop(300))...)
-	b.says("merge a.tbr b.tbr c.tbr late.tbr --out d.tbr", 0, "not whole: a.tbr: it was not closed")
+	b.says("merge a.tbr b.tbr c.tbr late.tbr --out d.tbr", 1, "not whole: a.tbr: it was not closed")
 	b.says("merge a.tbr b.tbr c.tbr all.tbr --out e.tbr", 0)
 	if r := b.report("e.tbr"); !r.Whole() || r.Total().Messages != 15 {
 		t.Errorf("got %v, want it whole", r)
 	}
 	b.change("a.tbr", func(data []byte) []byte { data[50] ^= 1; return data })
-	got := b.says("merge a.tbr b.tbr c.tbr all.tbr --out f.tbr", 0, "not whole: a.tbr: it was not closed", "not whole: recording: a.tbr: file header")
+	got := b.says("merge a.tbr b.tbr c.tbr all.tbr --out f.tbr", 1, "not whole: a.tbr: it was not closed", "not whole: recording: a.tbr: file header")
 	if n := strings.Count(got.out, "not whole"); n != 2 {
 		t.Errorf("got\n%swant two lines", got.out)
 	}

@@ -28,7 +28,7 @@ func TestTheCommandsAgreeHowAFileEnds(t *testing.T) {
 		{"empty", func(int) int { return 0 }, false, "ends within its header: nothing is in it", nil, "-> a.tbr: remove it", "rec index"},
 		{"within the fixed header", func(int) int { return 20 }, false, "ends within its header: nothing is in it", nil, "-> a.tbr: remove it", "rec index"},
 		{"within the fields", func(int) int { return 50 }, false, "ends within its header: nothing is in it", nil, "-> a.tbr: remove it", "rec index"},
-		{"without its end", func(n int) int { return n - 40 }, false, "", []string{"was not closed"}, "-> tagbus rec index a.tbr", "remove it"},
+		{"without its end", func(n int) int { return n - 40 }, false, "", []string{"its index is damaged"}, "-> tagbus rec index a.tbr", "remove it"},
 		{"without its end, being written", func(n int) int { return n - 40 }, true, "is being written now", nil, "-> a.tbr: verify it again once its recorder has ended", "rec index"},
 		{"within its header, being written", func(int) int { return 50 }, true, "is being written now", []string{"nothing is in it yet"}, "-> a.tbr: verify it again", "remove it"},
 	}
@@ -51,7 +51,7 @@ func TestTheCommandsAgreeHowAFileEnds(t *testing.T) {
 			if test.name == "whole" {
 				code = 0
 			}
-			b.says("info a.tbr", 0, append(test.info, test.same)...)
+			b.says("info a.tbr", code, append(test.info, test.same)...)
 			b.says("verify a.tbr", code, append(test.info, test.same, test.verify)...)
 			if test.same != "" {
 				b.says("index a.tbr", 2, test.same)

@@ -80,8 +80,9 @@ const maxDamage = 20
 
 // damage counts what could not be read, and names it on standard error.
 type damage struct {
-	to     io.Writer
-	blocks uint64
+	to       io.Writer
+	blocks   uint64
+	notWhole bool // more is missing, and was said
 }
 
 // add names what an iteration could not read. An error of another kind is returned.
@@ -99,12 +100,24 @@ func (d *damage) add(err error) error {
 // say says something on standard error.
 func (d *damage) say(text string) { fmt.Fprintln(d.to, sanitize.Line(text)) }
 
-// end returns what the command returns if all else went well.
+// missing says what is missing beside the blocks.
+func (d *damage) missing(why []string) {
+	for _, text := range why {
+		d.say("not whole: " + text)
+	}
+	d.incomplete(why)
+}
+
+// incomplete notes what is missing, which is said elsewhere.
+func (d *damage) incomplete(why []string) { d.notWhole = d.notWhole || len(why) > 0 }
+
+// end returns what the command returns if all else went well. Of files that are not whole the
+// status is 1, whatever the command and the reason.
 func (d *damage) end() error {
 	if d.blocks > maxDamage {
 		fmt.Fprintf(d.to, "%d more blocks cannot be read\n", d.blocks-maxDamage)
 	}
-	if d.blocks > 0 {
+	if d.blocks > 0 || d.notWhole {
 		return &tool.StatusError{Code: cli.ExitFailed}
 	}
 	return nil

@@ -20,7 +20,7 @@ func TestIndexInPlace(t *testing.T) {
 	if after := b.lines("a.tbr"); !slices.Equal(before, after) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
 	}
-	b.says("info a.tbr", 0, "opened by its index: it was not closed, and is repaired")
+	b.says("info a.tbr", 1, "opened by its index: it was not closed, and is repaired")
 	b.says("verify a.tbr", 1, "not whole", "was not closed, and is repaired")
 	b.says("index a.tbr", 2, "a.tbr has its index: there is nothing to repair")
 }

@@ -71,6 +71,8 @@ func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err := c.write(e, rs, found, shown); err != nil {
 		return err
 	}
+	d.missing(partsMissing(rs))
+	d.incomplete(Incomplete(rs, recording.Query{}, 0))
 	return d.end()
 }
 

@@ -44,7 +44,7 @@ func TestInfoOfAFileThatWasCutOff(t *testing.T) {
 	b := newBed(t)
 	b.record("a.tbr", header(1), simple()...)
 	b.cutOff("a.tbr", 700)
-	b.says("info a.tbr", 0, "opened by a walk over its blocks: it was not closed: the last block of its recorder is missing (", "tagbus rec index repairs it")
+	b.says("info a.tbr", 1, "opened by a walk over its blocks: it was not closed: the last block of its recorder is missing (", "tagbus rec index repairs it")
 }
 
 func TestInfoNamesDamage(t *testing.T) {

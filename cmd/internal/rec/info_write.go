@@ -33,8 +33,8 @@ func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []
 	if !e.JSON && len(rows.found) > 0 {
 		fmt.Fprintln(e.Out)
 	}
-	t := table.New(e.Out, e.JSON, table.Text("TAG"), table.Text("PUBLISHER"), table.Number("COUNT"), table.Number("BYTES"),
-		table.Number("RATE"), table.Number("FIRST"), table.Number("LAST"), table.Text("LOST"))
+	t := table.New(e.Out, e.JSON, table.Tags("TAG").Key(), table.Text("PUBLISHER"), table.Number("COUNT").Key(), table.Number("BYTES"),
+		table.Number("RATE"), table.Number("FIRST"), table.Number("LAST"), table.Whole("LOST"))
 	clock := clockOf(shown)
 	for _, r := range shown {
 		losses := recording.Losses{}
@@ -131,7 +131,11 @@ func writeFile(e *tool.Env, i recording.Info, steps uint64) error {
 	if i.Host != "" {
 		by += " on " + i.Host
 	}
-	line("%s: part %d of recording %v%s", i.File, i.Part, i.ID, by)
+	if i.ID == (recording.ID{}) {
+		line("%s: of an unknown recording", i.File)
+	} else {
+		line("%s: part %d of recording %v%s", i.File, i.Part, i.ID, by)
+	}
 	if i.HeaderDamage != nil {
 		line("  %v", i.HeaderDamage)
 	}

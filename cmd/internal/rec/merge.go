@@ -53,6 +53,7 @@ func (c *Merge) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err := c.say(e, m); err != nil {
 		return err
 	}
+	m.damage.incomplete(m.why.lines())
 	return m.damage.end()
 }
 

@@ -35,7 +35,7 @@ func TestWhatIsMissingIsSaidInFewLines(t *testing.T) {
 	for _, test := range tests {
 		out := test.name + ".tbr"
 		var said struct{ Missing []string }
-		must(t, json.Unmarshal([]byte(b.says(test.line+" --json --out "+out, 0).out), &said))
+		must(t, json.Unmarshal([]byte(b.says(test.line+" --json --out "+out, 1).out), &said))
 		if len(said.Missing) != test.lines || !strings.HasPrefix(said.Missing[len(said.Missing)-1], test.last) {
 			t.Errorf("%s: got %d lines %.200q, want %d, the last: %s", test.name, len(said.Missing), said.Missing, test.lines, test.last)
 		}
@@ -49,7 +49,7 @@ func TestWhatIsMissingIsSaidInFewLines(t *testing.T) {
 			t.Errorf("%s: got the last event in %d bytes: %.100q", test.name, len(last), last)
 		}
 	}
-	got := b.says("cut a.tbr --from +1ms --out d.tbr", 0, "\n  not whole: and 480 more\n")
+	got := b.says("cut a.tbr --from +1ms --out d.tbr", 1, "\n  not whole: and 480 more\n")
 	if lines := strings.Count(got.out, "\n"); lines != 22 {
 		t.Errorf("got %d lines, want 22", lines)
 	}

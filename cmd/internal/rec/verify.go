@@ -72,11 +72,15 @@ func (c *Verify) write(e *tool.Env, r *recording.Report) error {
 	if e.JSON {
 		return writeReportJSON(e.Out, r, id, shown)
 	}
-	if _, err := fmt.Fprintf(e.Out, "recording %v: %v", id, r); err != nil {
+	of := id.String()
+	if id == (recording.ID{}) {
+		of = "unknown"
+	}
+	if _, err := fmt.Fprintf(e.Out, "recording %s: %v", of, r); err != nil {
 		return err
 	}
-	t := table.New(e.Out, false, table.Text("TAG"), table.Text("PUBLISHER"), table.Number("MESSAGES"), table.Number("FIRST"),
-		table.Number("LAST"), table.Number("MISSING"), table.Number("UNEXPLAINED"), table.Text("LOST"), table.Text("ALSO"))
+	t := table.New(e.Out, false, table.Tags("TAG").Key(), table.Text("PUBLISHER"), table.Number("MESSAGES"), table.Number("FIRST"),
+		table.Number("LAST"), table.Number("MISSING").Key(), table.Number("UNEXPLAINED"), table.Whole("LOST"), table.Text("ALSO"))
 	for _, s := range shown {
 		if err := t.Row(nil, s.Tag.String(), nameOf(s.Peer), units.FormatCount(s.Messages), counterCell(s.First), counterCell(s.Last),
 			units.FormatCount(s.Missing), units.FormatCount(s.Unexplained), lostCell(s.Lost), alsoCell(s)); err != nil {

@@ -9,8 +9,10 @@
 //	}
 //	err := t.Flush()
 //
-// On a terminal a line never wraps: wide texts are cut first, then the least useful columns are
-// left out, and the first column is cut last. A pipe and a file get everything.
+// On a terminal wide texts are cut first, then the least useful columns are left out, and the
+// key columns are cut last. What would say something else when it is cut, such as a number, is
+// never cut: where not even the key columns fit, the line is wider than the terminal. Of a tag
+// the last digits stay. A pipe and a file get everything.
 package table
 
 import (
@@ -29,22 +31,36 @@ const (
 	gap  = 2     // blanks between two columns
 	mark = "..." // where a text was cut
 	none = "-"   // an empty cell, so that each row has as many words as there are columns
-
-	// leastWidth is what cutting leaves of a column of texts, in characters.
-	leastWidth = 10
 )
 
 // Column is a column of a table.
 type Column struct {
 	Title string
-	Right bool // numbers: they end below each other, and are never cut alone
+	Right bool // numbers: they end below each other
+	whole bool // it is never cut
+	tags  bool // of a tag, or several
+	key   bool // it is never left out
 }
 
 // Text returns a column of texts.
 func Text(title string) Column { return Column{Title: title} }
 
+// Whole returns a column of texts that say something else when they are cut: times, addresses,
+// numbers with words.
+func Whole(title string) Column { return Column{Title: title, whole: true} }
+
+// Tags returns a column of tags.
+func Tags(title string) Column { return Column{Title: title, tags: true} }
+
 // Number returns a column of numbers.
-func Number(title string) Column { return Column{Title: title, Right: true} }
+func Number(title string) Column { return Column{Title: title, Right: true, whole: true} }
+
+// Key returns a column that is never left out: what a row is of, or what the table is about. If
+// a table has none, its first column is one.
+func (c Column) Key() Column {
+	c.key = true
+	return c
+}
 
 // Table writes rows.
 //
@@ -64,8 +80,13 @@ type Table struct {
 //   - asJSON: write JSON instead of columns.
 func New(out io.Writer, asJSON bool, columns ...Column) *Table {
 	t := &Table{out: out, columns: columns, widths: make([]int, len(columns)), limit: Width(out)}
+	keys := false
 	for i, c := range columns {
 		t.widths[i] = utf8.RuneCountInString(c.Title)
+		keys = keys || c.key
+	}
+	if !keys && len(columns) > 0 {
+		t.columns = append([]Column{columns[0].Key()}, columns[1:]...)
 	}
 	if asJSON {
 		t.json = json.NewEncoder(out)
@@ -108,7 +129,7 @@ func (t *Table) Flush() error {
 	if len(t.rows) == 0 {
 		return nil
 	}
-	widths := t.fitted()
+	widths := t.fit()
 	var b strings.Builder
 	if !t.titled {
 		titles := make([]string, len(t.columns))
@@ -126,54 +147,6 @@ func (t *Table) Flush() error {
 	return err
 }
 
-// left is the width of a column that is left out.
-const left = -1
-
-// fitted returns the widths of the columns within the limit, as far as texts after the
-// first column can be cut, and columns be left out.
-func (t *Table) fitted() []int {
-	widths := append([]int(nil), t.widths...)
-	if t.limit == 0 {
-		return widths
-	}
-	over := gap*(len(widths)-1) - t.limit
-	for _, w := range widths {
-		over += w
-	}
-	for over > 0 {
-		widest := -1
-		for i, c := range t.columns {
-			least := max(leastWidth, utf8.RuneCountInString(c.Title))
-			if i > 0 && !c.Right && widths[i] > least && (widest < 0 || widths[i] >= widths[widest]) {
-				widest = i
-			}
-		}
-		if widest >= 0 {
-			widths[widest]--
-			over--
-			continue
-		}
-		least := t.leastUseful(widths)
-		if least < 0 {
-			break
-		}
-		over -= widths[least] + gap
-		widths[least] = left
-	}
-	return widths
-}
-
-// leastUseful returns which column is left out next, or a negative number.
-func (t *Table) leastUseful(widths []int) int {
-	least := -1
-	for i, c := range t.columns {
-		if i > 0 && widths[i] != left && Rank(c.Title) > 0 && (least < 0 || Rank(c.Title) >= Rank(t.columns[least].Title)) {
-			least = i
-		}
-	}
-	return least
-}
-
 // line writes one line, without blanks at its end.
 func (t *Table) line(b *strings.Builder, widths []int, cells []string) {
 	var l strings.Builder
@@ -181,22 +154,19 @@ func (t *Table) line(b *strings.Builder, widths []int, cells []string) {
 		if widths[i] == left {
 			continue
 		}
-		cell = Cut(cell, widths[i])
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-		if i > 0 {
+		c := &t.columns[i]
+		if l.Len() > 0 {
 			l.WriteString(strings.Repeat(" ", gap))
 		}
-		if t.columns[i].Right {
+		cell = c.cut(cell, widths[i])
+		pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell)))
+		if c.Right {
 			l.WriteString(pad + cell)
 		} else {
 			l.WriteString(cell + pad)
 		}
 	}
-	text := strings.TrimRight(l.String(), " ")
-	if t.limit > 0 {
-		text = Cut(text, t.limit)
-	}
-	b.WriteString(text)
+	b.WriteString(strings.TrimRight(l.String(), " "))
 	b.WriteByte('\n')
 }
 
@@ -208,6 +178,28 @@ func Cut(text string, width int) string {
 		return text
 	}
 	return string([]rune(text)[:width-len(mark)]) + mark
+}
+
+// CutWords returns a text of at most so many characters, cut between two words: a part of a
+// number would be another one. The first words stay, even if they are wider.
+//
+//   - first: how many characters at the beginning stay, with the word that follows.
+func CutWords(text string, first, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	end := width - len(mark) - 1
+	for end > first && runes[end] != ' ' {
+		end--
+	}
+	if end <= first { // the word that stays is wider
+		for end = min(first+1, len(runes)); end < len(runes) && runes[end] != ' '; {
+			end++
+		}
+		return string(runes[:end])
+	}
+	return strings.TrimRight(string(runes[:end]), " ") + " " + mark
 }
 
 // Wide is a writer that says how wide its tables are, as a terminal does.

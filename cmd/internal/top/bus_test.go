@@ -34,7 +34,7 @@ func losses(cause state.Cause, n uint64) []state.Loss {
 func peer(name, host, policy string, queued int, messages uint64) state.Peer {
 	return state.Peer{
 		Instance: "id-" + name, Name: name, Host: host, Since: noon.Add(-time.Hour), Messages: messages, Bytes: 4000 * messages,
-		RoundTrip: 85e-6, Queued: queued, QueueLimit: 1000,
+		RoundTrip: 85e-6, Queued: &queued, QueueLimit: new(1000),
 		Lanes: []state.Lane{{Policy: policy, Queued: queued, QueueLimit: 1000}},
 	}
 }
@@ -55,7 +55,7 @@ func (m made) row() overview.Row {
 		} else {
 			p.Losses = nil
 		}
-		now.Fullest = max(now.Fullest, float64(p.Queued)/float64(p.QueueLimit))
+		now.Fullest = max(now.Fullest, float64(*p.Queued)/float64(*p.QueueLimit))
 		p.Messages /= 2
 		p.Bytes /= 2
 		before.Peers = append(before.Peers, p)

@@ -64,8 +64,10 @@ func scaled(n float64) string {
 
 // percent returns a share of 1 in whole percent. Only what is empty has 0, and only what
 // is full 100.
-func percent(share float64) string {
+func percent(share overview.Share) string {
 	switch {
+	case !share.Known():
+		return unknown
 	case share <= 0:
 		return "0"
 	case share >= 1:

@@ -29,16 +29,23 @@ type placed[R any] struct {
 	width int
 }
 
+// keyRank is that of the last column that is never left out: a link has two ends.
+var keyRank = tables.Rank("TO")
+
 // place chooses the columns for which there is room, in order of their use, and then gives
-// what is left to those of text, as far as they need it.
+// what is left to those of text, as far as they need it. Without room for anything else, the
+// names share it.
 //
 //   - room: columns of the terminal; 0 for as many as are needed.
 func place[R any](all []column[R], rows []R, room int) []placed[R] {
 	ranked := slices.Clone(all)
 	slices.SortStableFunc(ranked, func(a, b column[R]) int { return tables.Rank(a.title) - tables.Rank(b.title) })
 	used, least := 1, -1 // the mark; the rank up to which there is room
+	keys := 0
 	for _, c := range ranked {
-		if room > 0 && used+c.width > room && least >= 0 { // one is there, in part if need be
+		if tables.Rank(c.title) <= keyRank {
+			keys++
+		} else if room > 0 && used+c.width > room {
 			break
 		}
 		used, least = used+c.width+1, tables.Rank(c.title)
@@ -50,6 +57,9 @@ func place[R any](all []column[R], rows []R, room int) []placed[R] {
 			continue
 		}
 		p := placed[R]{column: c, width: c.width}
+		if room > 0 && used > room {
+			p.width = min(p.width, max(1, room/max(1, keys)-1))
+		}
 		if c.text {
 			wish := min(p.wish(rows), maxText)
 			if room > 0 {

@@ -3,6 +3,7 @@
 package top
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ var instanceColumns = []column[overview.Instance]{
 	{"RESENT/S", 8, false, false, func(in *overview.Instance) string { return rate(in.ResentRate) }},
 	{"REFUSED/S", 9, false, false, func(in *overview.Instance) string { return rate(in.RefusalRate) }},
 	{"LOST:full/mem/conn", 18, false, false, func(in *overview.Instance) string { return lost(in.Losses) }},
-	{"STALLED", 7, false, false, func(in *overview.Instance) string { return count(uint64(max(in.Stalled, in.Stuck))) }},
+	{"STALLED", 7, false, false, stalledPeers},
 	{"WORST-PEER", 12, true, false, worstPeer},
 }
 
@@ -34,7 +35,7 @@ var linkColumns = []column[overview.Link]{
 	{"FROM", 12, true, true, func(l *overview.Link) string { return safe(l.From.Label()) }},
 	{"TO", 12, true, true, func(l *overview.Link) string { return safe(l.To.Label()) }},
 	{"TO-HOST", 8, true, true, func(l *overview.Link) string { return safe(l.To.Host) }},
-	{"POLICY", 11, true, false, func(l *overview.Link) string { return safe(strings.Join(l.Policies, ",")) }},
+	{"POLICY", 11, true, false, func(l *overview.Link) string { return safe(cmp.Or(strings.Join(l.Policies, ","), unknown)) }},
 	{"QUEUE%", 6, false, false, func(l *overview.Link) string { return percent(l.Queue) }},
 	{"SENT/S", 6, false, false, func(l *overview.Link) string { return rate(l.MessageRate) }},
 	{"MB/S", 5, false, false, func(l *overview.Link) string { return megabytes(l.ByteRate) }},
@@ -62,6 +63,15 @@ func safe(s string) string {
 		}
 	}
 	return s
+}
+
+// stalledPeers returns how many peers take nothing. Of one that receives it is not known: its
+// peers send.
+func stalledPeers(in *overview.Instance) string {
+	if in.Fullest.Known() {
+		return count(uint64(max(in.Stalled, in.Stuck)))
+	}
+	return unknown
 }
 
 func freePages(in *overview.Instance) string {

@@ -121,7 +121,7 @@ func stateOf(i, subscribers, known int, q state.Question) state.State {
 		p := state.Peer{
 			Instance: fmt.Sprintf("subscriber-%04d", (j*7+i)%max(1, subscribers)), Name: fmt.Sprintf("sub-%d", (j*7+i)%max(1, subscribers)), Host: fmt.Sprintf("sink-%d", j%40),
 			PID: 5000 + j, Since: now.Truncate(time.Hour), Heard: now, RoundTrip: 0.0002, Messages: n, Bytes: n * 1000,
-			Queued: 1 << 20, QueueLimit: 4 << 20, Lanes: []state.Lane{{Policy: "drop-newest", Queued: 1 << 20, QueueLimit: 4 << 20}},
+			Queued: new(1 << 20), QueueLimit: new(4 << 20), Lanes: []state.Lane{{Policy: "drop-newest", Queued: 1 << 20, QueueLimit: 4 << 20}},
 		}
 		switch p.Name {
 		case "sub-1":

@@ -57,7 +57,7 @@ func (m *model) addPeers(p *process) {
 		m.links = append(m.links, l)
 		q := m.knownPeer[l.ID]
 		if q == nil {
-			q = &peer{ID: l.ID, Name: l.Name, Role: l.Role, Host: l.Host, PID: l.PID, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, text: l.text}
+			q = &peer{ID: l.ID, Name: l.Name, Role: l.Role, Host: l.Host, PID: l.PID, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, Queue: noFigure, Queued: noFigure, text: l.text}
 			m.knownPeer[l.ID] = q
 		}
 		l.to = q
@@ -84,6 +84,14 @@ func byInstance(s *state.State) map[string]*state.Peer {
 	return known
 }
 
+// filled returns the share of a limit, in hundredths.
+func filled(n, limit int) figure {
+	if limit <= 0 {
+		return 0
+	}
+	return figure(round(100*float64(n)/float64(limit)) / 100)
+}
+
 // newLink makes a connection of what a process says of a peer.
 //
 //   - before: the same peer a look before; may be nil.
@@ -92,19 +100,19 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 	l := &link{from: p, peer: peer{
 		ID: text(key(q)), Name: text(q.Name), Role: opposite(s.Role), Host: text(q.Host), PID: q.PID, Of: 1,
 		Rate: noFigure, Bytes: noFigure, LossNow: noFigure,
-		Queued: q.Queued, Lost: state.Lost(q.Losses), Causes: causesOf(q.Losses),
+		Queue: noFigure, Queued: noFigure, Lost: state.Lost(q.Losses), Causes: causesOf(q.Losses),
 		Stalled: millis(q.StalledSince), Heard: millis(q.Heard), Trip: q.RoundTrip, LeftOut: q.LeftOut,
 	}}
-	if q.Path != nil {
+	if q.Path != nil && s.Sending != nil { // what a receiver sends is not what it is sent
 		l.Resent = &q.Path.Retransmitted
 	}
-	if q.QueueLimit > 0 {
-		l.Queue = round(100*float64(q.Queued)/float64(q.QueueLimit)) / 100
+	if q.Queued != nil && q.QueueLimit != nil {
+		l.Queue, l.Queued = filled(*q.Queued, *q.QueueLimit), figure(*q.Queued)
 	}
 	for i := range q.Lanes {
 		lane := &q.Lanes[i]
 		if lane.QueueLimit > 0 {
-			l.Queue = max(l.Queue, round(100*float64(lane.Queued)/float64(lane.QueueLimit))/100)
+			l.Queue = max(l.Queue, filled(lane.Queued, lane.QueueLimit))
 		}
 		if name := text(lane.Policy); len(l.Policies) < maxPolicies && !slices.Contains(l.Policies, name) {
 			l.Policies = append(l.Policies, name)
@@ -141,7 +149,7 @@ func (q *peer) add(l *link) {
 	q.Of++
 	q.Status = max(q.Status, l.Status)
 	q.Rate, q.Bytes, q.LossNow = q.Rate.plus(l.Rate), q.Bytes.plus(l.Bytes), q.LossNow.plus(l.LossNow)
-	q.Queue, q.Queued = max(q.Queue, l.Queue), q.Queued+l.Queued
+	q.Queue, q.Queued = max(q.Queue, l.Queue), q.Queued.plus(l.Queued)
 	q.Lost, q.LeftOut = q.Lost+l.Lost, q.LeftOut+l.LeftOut
 	if l.Resent != nil {
 		sum := *l.Resent

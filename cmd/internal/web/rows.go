@@ -75,7 +75,7 @@ type process struct {
 	Stalled int     `json:"stalled"`
 	Rate    figure  `json:"rate,omitzero"`
 	Bytes   figure  `json:"bytes,omitzero"`
-	Queue   float64 `json:"queue"` // 0 to 1
+	Queue   figure  `json:"queue,omitzero"` // 0 to 1; of one that sends
 	Free    int     `json:"free"`
 	Pool    int     `json:"pool"`
 	Refused figure  `json:"refused,omitzero"`
@@ -107,8 +107,8 @@ type peer struct {
 	Status   status   `json:"status"`
 	Rate     figure   `json:"rate,omitzero"`
 	Bytes    figure   `json:"bytes,omitzero"`
-	Queue    float64  `json:"queue"` // the fullest
-	Queued   int      `json:"queued"`
+	Queue    figure   `json:"queue,omitzero"` // the fullest; of one that is sent to
+	Queued   figure   `json:"queued,omitzero"`
 	Lost     uint64   `json:"lost"`
 	LossNow  figure   `json:"loss_rate,omitzero"`
 	Causes   []cause  `json:"causes,omitempty"`
@@ -181,7 +181,7 @@ func newProcess(row *overview.Row) *process {
 	e, s := &row.Entry, row.State
 	p := &process{
 		ID: e.Instance, Name: text(e.Name), Role: "publisher", Host: text(e.Host), PID: e.PID, Since: millis(e.Since),
-		Status: unreachable, row: row, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, Refused: noFigure,
+		Status: unreachable, row: row, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, Refused: noFigure, Queue: noFigure,
 	}
 	if e.Role != directory.Publisher {
 		p.Role = text(string(e.Role))
@@ -202,7 +202,10 @@ func newProcess(row *overview.Row) *process {
 // answered fills in what the process says of itself.
 func (p *process) answered(s *state.State) {
 	p.Status, p.Role, p.Since = good, string(s.Role), millis(s.Since)
-	p.Peers, p.Stalled, p.Queue = s.Connected, s.Stalled, round(s.Fullest*100)/100
+	p.Peers, p.Stalled = s.Connected, s.Stalled
+	if s.Sending != nil {
+		p.Queue = figure(round(s.Fullest*100) / 100)
+	}
 	p.Causes, p.Lost = causesOf(s.Losses), state.Lost(s.Losses)
 	p.Rate = rate(p.row, func(s *state.State) uint64 { return s.Messages })
 	p.Bytes = rate(p.row, func(s *state.State) uint64 { return s.PayloadBytes })

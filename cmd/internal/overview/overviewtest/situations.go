@@ -43,7 +43,7 @@ func look() overview.Overview {
 			}
 			s.Peers = []state.Peer{{
 				Instance: "S1", Name: "disk", Host: "pc-9", Since: Noon.Add(-time.Hour), Heard: at.Add(-time.Second), Messages: messages, Pages: messages,
-				QueueLimit: 100, Lanes: []state.Lane{{Policy: "drop-oldest", QueueLimit: 100}},
+				QueueLimit: new(100), Lanes: []state.Lane{{Policy: "drop-oldest", QueueLimit: 100}},
 			}}
 			return s
 		}
@@ -112,11 +112,11 @@ func Situations() []Situation {
 	add("a policy denies the answer", overview.Note, overview.NotAllowed, "", silent(fmt.Errorf("observe: %w: no rule such as {}", observer.ErrDenied)))
 	add("a process is too old to answer", overview.Note, overview.NotObservable, "", silent(observer.ErrNotObservable))
 	add("a subscriber takes nothing", overview.Warning, overview.PeerStalled, "disk", first(func(s *state.State) {
-		s.Stalled, s.Peers[0].StalledSince, s.Peers[0].Queued = 1, Noon.Add(-20*time.Second), 50
+		s.Stalled, s.Peers[0].StalledSince, s.Peers[0].Queued = 1, Noon.Add(-20*time.Second), new(50)
 	}))
 	add("a subscriber takes nothing from one look to the next", overview.Warning, overview.PeerStalled, "disk", func(o *overview.Overview) {
 		now, before := &o.Rows[0].State.Peers[0], &o.Rows[0].Before.Peers[0]
-		now.Queued, before.Queued, before.Messages, before.Pages = 50, 40, now.Messages, now.Pages
+		now.Queued, before.Queued, before.Messages, before.Pages = new(50), new(40), now.Messages, now.Pages
 	})
 	add("a subscriber loses what its lane has no room for", overview.Warning, overview.Losing, "disk", first(func(s *state.State) { loses(s, state.Full, 7, 0) }))
 	add("a subscriber loses in its own queue", overview.Warning, overview.Losing, "disk", first(func(s *state.State) { loses(s, state.Overflow, 7, 3*time.Second) }))

@@ -8,7 +8,7 @@ import { bytes, causes, clock, compact, exact, label, percent, plural, span, tri
 
 const zero = (n, write) => (n ? write(n) : { text: n === undefined ? '–' : '0', dim: true });
 const lossCell = x => ({ text: x.lost ? compact(x.lost) : '0', title: x.causes ? causes(x.causes) : undefined, bad: x.loss_rate > 0, dim: !x.lost });
-const queueCell = x => ({ text: percent(x.queue), bar: x.queue, tone: queueTone(x.queue) });
+const queueCell = x => (x.queue === undefined ? '–' : { text: percent(x.queue), bar: x.queue, tone: queueTone(x.queue) });
 const nameCell = context => x => ({ text: label(x), href: context.instance(x.id), title: `${label(x)}  ${x.id}` });
 
 export const processColumns = context => [
