@@ -16,6 +16,7 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
+	"tagbus/cmd/internal/session"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 
 	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
 
-Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone); a second one, half a second later or more, gives up what it waits for.`
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, when a receiver or this command denies what is to be sent, or when --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone); a second one, half a second later or more, gives up what it waits for.`
 
 	// signalDrainTimeout bounds the end after a signal.
 	signalDrainTimeout = 5 * time.Second
@@ -82,7 +83,7 @@ func Defaults() (*Flags, error) {
 //   - hurry: ends when nothing is to be waited for any more.
 //   - name: of the program, as it says it of itself.
 func Run(ctx, hurry context.Context, name string, flags *Flags, s cli.Streams) int {
-	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry}
+	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry, presence: session.Presence{Wanted: flags.Tags}}
 	r.console.Follow(ctx)
 	r.console.SayWaits()
 	err := r.run(ctx)
@@ -103,6 +104,8 @@ type run struct {
 	unacked    atomic.Uint64    // messages sent and not acknowledged
 	subscribed atomic.Int64     // subscriptions seen
 	refused    atomic.Int64     // connections and subscriptions
+
+	presence session.Presence // of receivers
 
 	told cli.Told // where subscribers find it; nothing of a sender
 
@@ -168,6 +171,9 @@ func (r *run) onEvent(e bus.Event) {
 	case bus.Refused:
 		r.refused.Add(1)
 	default: // of no account
+	}
+	if r.flags.Send {
+		r.presence.See(e)
 	}
 	r.told.Follow(e)
 	r.console.Event(e)

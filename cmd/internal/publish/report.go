@@ -4,6 +4,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -26,6 +27,7 @@ type summary struct {
 	Lost              uint64  `json:"lost"`     // not received by subscribers, counted for each
 	Refusals          uint64  `json:"refusals"` // times that there was no room
 	Subscriptions     int64   `json:"subscriptions"`
+	Refused           uint64  `json:"refused"`                  // with --send: receivers that deny tags, or that this command denies
 	Unacknowledged    uint64  `json:"unacknowledged,omitempty"` // with --ack
 	Ended             string  `json:"ended"`                    // end of input, count, duration, signal or error
 	Exit              int     `json:"exit"`
@@ -48,6 +50,7 @@ type dropped struct {
 
 // report says how the run went and returns the exit code.
 func (r *run) report(err error, s cli.Streams) int {
+	err = errors.Join(err, r.presence.Refusal("receiver"))
 	code := cli.Code(err)
 	if err != nil {
 		r.console.Fail(err)
@@ -57,6 +60,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		Program: r.name, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
 		MessagesPerSecond: cli.PerSecond(r.stats.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(r.stats.Bytes, r.elapsed),
 		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
+		Refused:        r.presence.Refused(),
 		Unacknowledged: r.unacked.Load(),
 		Ended:          r.ended, Exit: code,
 		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
