@@ -48,6 +48,17 @@ type dropped struct {
 	Panicked   uint64 `json:"panicked"`
 }
 
+// text says how many were lost where; empty: none.
+func (d dropped) text(queue, handlers string) (text string) {
+	if d.Overflowed > 0 {
+		text += fmt.Sprintf(", %s more in %s", units.FormatCount(d.Overflowed), queue)
+	}
+	if d.Panicked > 0 {
+		text += fmt.Sprintf(", %s more in %s, which panicked", units.FormatCount(d.Panicked), handlers)
+	}
+	return text
+}
+
 // report says how the run went and returns the exit code.
 func (r *run) report(err error, s cli.Streams) int {
 	err = errors.Join(err, r.presence.Refusal("receiver"))
@@ -96,13 +107,7 @@ func (s summary) String() string {
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.losses, s.Unconfirmed))
-	if s.Dropped.Overflowed > 0 {
-		line += ", " + units.FormatCount(s.Dropped.Overflowed) + " more in subscribers' own queues"
-	}
-	if s.Dropped.Panicked > 0 {
-		line += ", " + units.FormatCount(s.Dropped.Panicked) + " more in their handlers, which panicked"
-	}
-	return line + "; ended by " + s.Ended
+	return line + s.Dropped.text("subscribers' own queues", "their handlers") + "; ended by " + s.Ended
 }
 
 // liveWaiting makes the line that a terminal shows say what is waited for, from now on.

@@ -112,7 +112,7 @@ func TestWhoRefusesWhatIsNamed(t *testing.T) {
 	}
 }
 
-// TestDenialsAreBounded whoever denies whatever: a recorder runs for months.
+// TestDenialsAreBounded however many deny something: a recorder runs for months.
 func TestDenialsAreBounded(t *testing.T) {
 	var p session.Presence
 	large := make([]tags.Tag, 1000)
