@@ -17,6 +17,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/session"
+	"tagbus/tags"
 )
 
 const (
@@ -105,7 +106,9 @@ type run struct {
 	subscribed atomic.Int64     // subscriptions seen
 	refused    atomic.Int64     // connections and subscriptions
 
-	presence session.Presence // of receivers
+	presence session.Presence         // of receivers
+	waiting  atomic.Pointer[tags.Tag] // of the message that is being sent and may wait; nil: none does
+	unsent   atomic.Pointer[tags.Tag] // of the message for which there was no receiver at the end; nil: none
 
 	told cli.Told // where subscribers find it; nothing of a sender
 
@@ -156,8 +159,10 @@ func (r *run) run(ctx context.Context) (err error) {
 	server.Show(r.outlet.State)
 	r.keepLosses()
 	stopping := cli.Ready(r.console, n.Loop().Post)
+	told := r.tellReceivers()
 	err = r.publishAll(ctx)
 	stopping()
+	told()
 	if err != nil {
 		return errors.Join(err, r.drain(stopped, err))
 	}
@@ -236,7 +241,7 @@ func (r *run) shortcoming() error {
 	}
 	switch published := r.stats.Messages; {
 	case r.ended != "duration": // a signal asks it to stop before
-		return nil
+		return r.unsentError()
 	case r.started.IsZero():
 		return fmt.Errorf("%s nothing in %v (--duration): the %ss that were waited for did not come", verb, r.flags.Duration, peer)
 	case published == 0 && r.flags.Send && r.flags.Count > 0 && r.subscribed.Load() == 0:
@@ -244,7 +249,7 @@ func (r *run) shortcoming() error {
 	case published < uint64(r.flags.Count):
 		return fmt.Errorf("%s %d of %d messages (--count) in %v (--duration)", verb, published, r.flags.Count, r.flags.Duration)
 	}
-	return nil
+	return r.unsentError()
 }
 
 // drain gives the subscribers what is left, and tells them why it is not all.
