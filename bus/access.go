@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"tagbus/acl"
@@ -53,7 +52,8 @@ type Access interface {
 	Watch(changed func()) (stop func())
 }
 
-// ErrNotAllowed is matched by every *AccessError.
+// ErrNotAllowed is matched by every *AccessError, of this side or of a peer that tells it as
+// the reason of a refusal.
 var ErrNotAllowed = errors.New("bus: not allowed")
 
 // AccessError says that no rule of the policy lets a peer do something with some tags.
@@ -64,6 +64,10 @@ type AccessError struct {
 	Rule   string   // the rule that is nearest, for this side only; may be empty
 	Times  uint64   // how often it was refused since it was told last; 0: once
 }
+
+// noRule tells the text of an AccessError from others, when it comes as the reason of a
+// refusal.
+const noRule = ": no rule such as "
 
 // shownBytes is how much of a set an error names.
 const shownBytes = 200
@@ -78,7 +82,7 @@ func (e *AccessError) Error() string {
 			with, missing = text+" and others", text+",…"
 		}
 	}
-	text := sanitize.Linef("%s may not %s: no rule such as %s", e.Who, e.Action.With(with), acl.Missing(e.Who, e.Action, missing))
+	text := sanitize.Linef("%s may not %s"+noRule+"%s", e.Who, e.Action.With(with), acl.Missing(e.Who, e.Action, missing))
 	if e.Rule != "" {
 		text += sanitize.Linef("; %s", e.Rule)
 	}
@@ -90,13 +94,6 @@ func (e *AccessError) Error() string {
 
 // Is reports whether target is ErrNotAllowed.
 func (*AccessError) Is(target error) bool { return target == ErrNotAllowed }
-
-// isNotAllowed reports whether a peer was refused, or has refused this side, for what it is.
-// What a peer says is a text.
-func isNotAllowed(err error) bool {
-	refused := refusedError{}
-	return errors.Is(err, ErrNotAllowed) || errors.As(err, &refused) && strings.HasPrefix(refused.reason, ErrNotAllowed.Error())
-}
 
 // errTakenInstance is told to a peer that says the instance of another one, whose place it
 // would take.

@@ -72,7 +72,9 @@ func TestAPeerGetsWhatThePolicyAllows(t *testing.T) {
 			if m.kinds(); len(m.of(bus.Connected)) > 0 {
 				t.Errorf("%s: got %v, want no connection", name, m.events)
 			}
-			m.wantRefused(t, name+" may not subscribe to anything here")
+			if e := m.wantRefused(t, name+" may not subscribe to anything here"); !errors.Is(e.Err, bus.ErrNotAllowed) {
+				t.Errorf("%s: got %v of the publisher, want ErrNotAllowed", name, e.Err)
+			}
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()

@@ -112,9 +112,10 @@ type refusedError struct{ reason string }
 
 func (e refusedError) Error() string { return e.reason }
 
-// Is reports whether target is ErrOwned, and the reason is that.
+// Is reports whether target is ErrOwned or ErrNotAllowed, and the reason is that.
 func (e refusedError) Is(target error) bool {
-	return target == ErrOwned && strings.Contains(e.reason, twoReceivers)
+	return target == ErrOwned && strings.Contains(e.reason, twoReceivers) ||
+		target == ErrNotAllowed && strings.Contains(e.reason, noRule)
 }
 
 // NoPublisherError ends a subscription that no publisher acknowledges in time. It wraps

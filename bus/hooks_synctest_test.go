@@ -194,6 +194,7 @@ func (h *hookBed) sender(t *testing.T) {
 		"Instance":          none(h.out.Instance), "Stats": none(h.out.Stats),
 		"Flush":     func() error { h.out.Flush(); return nil },
 		"TagLosses": func() error { h.out.TagLosses(h.inbound.Instance()); return nil },
+		"Offers":    func() error { _, err := h.out.Offers(h.ctx, tags.Of(7)); return err },
 	}}.check(t, "SendContext", "SendStatusContext", "SendAcked", "SendStatusAcked", "WaitReceivers", "Drain", "DrainFailed")
 	must(t, h.out.Close())
 }

@@ -47,7 +47,7 @@ func (src *source) onHello(data []byte) {
 		err = protocolError("it is a %s", sanitize.Text(h.Role))
 	}
 	if err != nil {
-		src.bar(isNotAllowed(err))
+		src.bar(errors.Is(err, ErrNotAllowed))
 		src.fail(err)
 		return
 	}

@@ -12,20 +12,24 @@ import (
 
 	"tagbus/bus/internal/tagset"
 	"tagbus/bus/internal/workqueue"
+	"tagbus/netio"
 	"tagbus/tags"
 )
 
 // Offers says which publishers the directory has, as seen by a subscriber that wants
-// some tags. Its text is for people who wonder why nothing comes.
+// some tags, or which receivers, as seen by a sender. Its text is for people who wonder why
+// nothing comes, or goes.
 type Offers struct {
 	Wanted     tags.Set
-	Publishers int // that are in the directory and speak of their tags
+	Publishers int // or receivers, that are in the directory and speak of their tags
 	Serving    int // of these, have a wanted tag, or may have one
 	Unseen     int // of these, were not looked at: their sets are too large
 
 	// Nearest are up to 3 of those without a wanted tag: those with the least distance
 	// between a wanted tag and one of theirs.
 	Nearest []Offer
+
+	receivers bool // not publishers
 }
 
 // Offer is what one publisher has.
@@ -41,9 +45,13 @@ func (o Offers) None() bool { return o.Publishers > 0 && o.Serving == 0 && o.Uns
 
 // String returns the offers as a line of bounded length.
 func (o Offers) String() string {
-	text := fmt.Sprintf("%d publishers here", o.Publishers)
+	role := "publisher"
+	if o.receivers {
+		role = "receiver"
+	}
+	text := fmt.Sprintf("%d %ss here", o.Publishers, role)
 	if o.Publishers == 1 {
-		text = "1 publisher here"
+		text = fmt.Sprintf("1 %s here", role)
 	}
 	if !o.None() {
 		return fmt.Sprintf("%s, %d of tags %s", text, o.Serving, shortSet(o.Wanted))
@@ -79,10 +87,53 @@ func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error
 	if s.closed.Load() {
 		return Offers{}, ErrClosed
 	}
-	if s.loop.OnLoop() {
+	return s.asking().offers(ctx, wanted)
+}
+
+// Offers looks which receivers of the directory have a tag of a set, and if none has,
+// which are nearest to it, as Subscriber.Offers.
+//
+//   - Errors, threads, blocking: as Subscriber.Offers.
+func (s *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, error) {
+	if s.ended.Load() {
+		return Offers{}, ErrClosed
+	}
+	return s.asking().offers(ctx, wanted)
+}
+
+// offersAsked is what Offers asks.
+type offersAsked struct {
+	loop      netio.Loop
+	work      *workqueue.Queue
+	ended     <-chan struct{}
+	contacts  func() []*peerContact // on the loop
+	receivers bool
+}
+
+func (s *Subscriber) asking() offersAsked {
+	return offersAsked{s.loop, &s.work, s.closer.Ended(), func() (all []*peerContact) {
+		for _, src := range s.sources {
+			all = append(all, &src.contact)
+		}
+		return all
+	}, false}
+}
+
+func (s *Sender) asking() offersAsked {
+	return offersAsked{s.pub.loop, &s.pub.work, s.pub.closer.Ended(), func() (all []*peerContact) {
+		for _, out := range s.outlets {
+			all = append(all, &out.contact)
+		}
+		return all
+	}, true}
+}
+
+// offers asks, on the loop or off it.
+func (a offersAsked) offers(ctx context.Context, wanted tags.Set) (Offers, error) {
+	if a.loop.OnLoop() {
 		var found Offers
 		told := false
-		look := s.offersJob(ctx, wanted, func(o Offers) { found, told = o, true })
+		look := a.job(ctx, wanted, func(o Offers) { found, told = o, true })
 		for done := false; !done; {
 			_, done = look(workqueue.SliceSteps)
 		}
@@ -91,17 +142,17 @@ func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error
 		}
 		return found, nil
 	}
-	if s.loop.OnAnyLoop() {
+	if a.loop.OnAnyLoop() {
 		return Offers{}, ErrOnLoop
 	}
 	result := make(chan Offers, 1)
-	if !s.loop.Post(func() { s.work.Add(s.offersJob(ctx, wanted, func(o Offers) { result <- o })) }) {
+	if !a.loop.Post(func() { a.work.Add(a.job(ctx, wanted, func(o Offers) { result <- o })) }) {
 		return Offers{}, ErrClosed
 	}
 	select {
 	case o := <-result:
 		return o, nil
-	case <-s.closer.Ended():
+	case <-a.ended:
 		return Offers{}, ErrClosed
 	case <-ctx.Done():
 		return Offers{}, offersEnd(ctx)
@@ -112,17 +163,12 @@ func offersEnd(ctx context.Context) error {
 	return fmt.Errorf("bus: offers: %w", context.Cause(ctx))
 }
 
-// offersJob returns the job that calls tell with the offers, unless ctx ends. Loop only.
-func (s *Subscriber) offersJob(ctx context.Context, wanted tags.Set, tell func(Offers)) workqueue.Job {
-	var left []*source
-	for _, src := range s.sources {
-		if src.contact.listed {
-			left = append(left, src)
-		}
-	}
+// job returns the job that calls tell with the offers, unless ctx ends. Loop only.
+func (a offersAsked) job(ctx context.Context, wanted tags.Set, tell func(Offers)) workqueue.Job {
+	left := slices.DeleteFunc(a.contacts(), func(c *peerContact) bool { return !c.listed })
 	// In a fixed order, so that the same publishers are named each time.
-	slices.SortFunc(left, func(a, b *source) int { return cmp.Compare(a.contact.entry.Instance, b.contact.entry.Instance) })
-	found := Offers{Wanted: wanted, Publishers: len(left)}
+	slices.SortFunc(left, func(a, b *peerContact) int { return cmp.Compare(a.entry.Instance, b.entry.Instance) })
+	found := Offers{Wanted: wanted, Publishers: len(left), receivers: a.receivers}
 	near := tagset.Ends(wanted)
 	total := 0
 	return func(budget int) (steps int, done bool) {
@@ -145,9 +191,9 @@ func (s *Subscriber) offersJob(ctx context.Context, wanted tags.Set, tell func(O
 	}
 }
 
-// look adds a publisher.
-func (o *Offers) look(src *source, near []tags.Tag) (steps int) {
-	set := src.contact.entry.Tags
+// look adds a peer.
+func (o *Offers) look(c *peerContact, near []tags.Tag) (steps int) {
+	set := c.entry.Tags
 	most := 2*(set.Parts()+o.Wanted.Parts()) + setStepsPerStep*workqueue.SliceSteps
 	budget := tags.NewBudget(most)
 	serves, err := budget.Intersects(set, o.Wanted)
@@ -156,7 +202,7 @@ func (o *Offers) look(src *source, near []tags.Tag) (steps int) {
 		o.Serving++
 		return steps
 	}
-	offer := Offer{Peer: src.contact.describe(), Tags: set, distance: tagset.Distance(set, near)}
+	offer := Offer{Peer: c.describe(), Tags: set, distance: tagset.Distance(set, near)}
 	at := sort.Search(len(o.Nearest), func(i int) bool { return o.Nearest[i].distance > offer.distance })
 	o.Nearest = slices.Insert(o.Nearest, at, offer)
 	o.Nearest = o.Nearest[:min(len(o.Nearest), maxOffers)]

@@ -102,6 +102,32 @@ func TestASubscriberIsToldWhichTagsAreNear(t *testing.T) {
 	}
 }
 
+func TestASenderIsToldWhichReceiversAreNear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		s := b.sender(bus.SenderConfig{Name: "s"})
+		want := func(wanted, want string, none bool) {
+			t.Helper()
+			synctest.Wait()
+			got, err := s.Offers(t.Context(), set(t, wanted))
+			must(t, err)
+			if got.String() != want || got.None() != none {
+				t.Errorf("got %v, none %v\nwant %s, none %v", got, got.None(), want, none)
+			}
+		}
+		b.announce("p", "p", directory.Publisher, set(t, "7")) // of no account
+		want("7", "0 receivers here, 0 of tags 0x0000000000000007", false)
+		b.announce("r", "r", directory.Receiver, set(t, "9"))
+		want("7", "1 receiver here, none of tags 0x0000000000000007; nearest sets: r (10.9.9.9:9) has 0x0000000000000009", true)
+		b.announce("q", "q", directory.Receiver, set(t, "7"))
+		want("7", "2 receivers here, 1 of tags 0x0000000000000007", false)
+		must(t, s.Close())
+		if _, err := s.Offers(t.Context(), set(t, "7")); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("got %v of a sender that is closed, want ErrClosed", err)
+		}
+	})
+}
+
 // What is said stays short, and what is done stays little, however many publishers with
 // however many tags there are.
 func TestOffersAreBounded(t *testing.T) {

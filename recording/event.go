@@ -40,8 +40,8 @@ const (
 	// are missing is unknown.
 	Vanished
 
-	// Stopped means that the recorder has ended; Text says why. Failed: it would have
-	// gone on otherwise, for example with room on the disk.
+	// Stopped means that the recorder has ended; Text says why. Failed: with more it would
+	// have recorded more, for example with room on the disk, or with tags that were denied to it.
 	Stopped
 
 	// Stepped means that the clock of the recorder was set while it recorded: times behind it

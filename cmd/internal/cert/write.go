@@ -59,7 +59,7 @@ func (f newFile) write(replace bool) (err error) {
 	dir := filepath.Dir(f.path)
 	temporary, err := os.CreateTemp(dir, ".tagbus-cert-*") // with mode 600
 	if err != nil {
-		return err
+		return cli.FileError(f.path, err)
 	}
 	defer func() {
 		if failed := os.Remove(temporary.Name()); !errors.Is(failed, fs.ErrNotExist) {

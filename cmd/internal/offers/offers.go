@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package offers says which publishers there are while none of them has the wanted tags.
+// Package offers says which publishers there are while none of them has the wanted tags, and
+// which receivers, or that there is no sender.
 package offers
 
 import (
@@ -27,6 +28,53 @@ type Subscriber interface {
 // Tell says which publishers there are if none of them has the tags: at first, and again
 // after pauses that grow, until done is closed.
 func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
+	tell(c, done, search{
+		wanted: func() (tags.Set, bool) { return wanted, s.Stats().Publishers == 0 },
+		offers: s.Offers,
+		empty:  "the bus has no publisher: start one with the same --bus, or check --bus; this command waits for it",
+		other:  "publisher",
+	})
+}
+
+// Sender is what is asked, as *bus.Sender.
+type Sender interface {
+	Offers(ctx context.Context, wanted tags.Set) (bus.Offers, error)
+}
+
+// TellSender says which receivers there are if none of them has the tags, as Tell does.
+//
+//   - wanted: returns the tags, and reports whether they have no receiver.
+func TellSender(c *cli.Console, s Sender, wanted func() (tags.Set, bool), done <-chan struct{}) {
+	tell(c, done, search{
+		wanted: wanted,
+		offers: s.Offers,
+		empty:  "the bus has no receiver: start subscriber --receive with the same --bus and --tags, or check --bus; this command waits for it",
+		other:  "receiver",
+	})
+}
+
+// TellReceiver says that no sender is connected, once, if it is so for a while before done is
+// closed. Which others there are a receiver cannot see.
+func TellReceiver(c *cli.Console, senders func() int, done <-chan struct{}) {
+	select {
+	case <-time.After(interval):
+		if senders() == 0 {
+			c.Tell(slog.LevelInfo, "waiting", nil, "no sender is connected: start publisher --send with the same --bus and --tags, or check --bus; this command waits for it")
+		}
+	case <-done:
+	}
+}
+
+// search is what is looked for.
+type search struct {
+	wanted func() (set tags.Set, missing bool)
+	offers func(context.Context, tags.Set) (bus.Offers, error)
+	empty  string // what is said if there is no peer
+	other  string // what the peers are
+}
+
+// tell looks until done is closed.
+func tell(c *cli.Console, done <-chan struct{}, s search) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var again backoff.Reminder // since others are there
@@ -37,7 +85,8 @@ func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 		case <-done:
 			return
 		}
-		if s.Stats().Publishers > 0 {
+		wanted, missing := s.wanted()
+		if !missing {
 			again = backoff.Reminder{}
 			continue
 		}
@@ -45,7 +94,7 @@ func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), interval)
-		found, err := s.Offers(ctx, wanted)
+		found, err := s.offers(ctx, wanted)
 		cancel()
 		switch {
 		case err != nil: // it costs next to nothing to look again
@@ -54,10 +103,10 @@ func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 			again = backoff.Reminder{}
 			if !saidEmpty {
 				saidEmpty = true
-				c.Tell(slog.LevelInfo, "waiting", nil, "the bus has no publisher: start one with the same --bus, or check --bus; this command waits for it")
+				c.Tell(slog.LevelInfo, "waiting", nil, "%s", s.empty)
 			}
 		case found.None():
-			c.Tell(slog.LevelWarn, "waiting", nil, "%v; check --tags, or wait for a publisher that has them", found)
+			c.Tell(slog.LevelWarn, "waiting", nil, "%v; check --tags, or wait for a %s that has them", found, s.other)
 		}
 	}
 }

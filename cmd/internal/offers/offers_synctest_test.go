@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,4 +128,54 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}
 	})
+}
+
+func TestASenderIsToldWhichTagsHaveNoReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out said
+		s := new(beside)
+		console := cli.NewConsole("publisher", &out, cli.Log{LogFormat: cli.LogJournal})
+		var missing atomic.Bool
+		missing.Store(true)
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			TellSender(console, s, func() (tags.Set, bool) { return tags.Of(7), missing.Load() }, done)
+		}()
+		time.Sleep(7 * time.Second)
+		s.set(0, bus.Offers{Publishers: 1, Nearest: []bus.Offer{{Peer: &bus.Peer{Name: "near", Host: "pc"}, Tags: tags.Of(8)}}})
+		time.Sleep(2 * time.Second)
+		missing.Store(false)
+		time.Sleep(time.Hour)
+		close(done)
+		<-ended
+		if err := console.Close(); err != nil {
+			t.Error(err)
+		}
+		const want = "<6>the bus has no receiver: start subscriber --receive with the same --bus and --tags, or check --bus; this command waits for it kind=waiting\n" +
+			"<4>1 publisher here, none of tags 0x0000000000000007; nearest sets: near@pc has 0x0000000000000008; check --tags, or wait for a receiver that has them kind=waiting\n"
+		if out.String() != want { // only bus.Sender makes offers that are receivers
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	})
+}
+
+func TestAReceiverIsToldOfSenders(t *testing.T) {
+	for _, senders := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var out said
+			console := cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal})
+			TellReceiver(console, func() int { return senders }, nil)
+			if err := console.Close(); err != nil {
+				t.Error(err)
+			}
+			want := ""
+			if senders == 0 {
+				want = "<6>no sender is connected: start publisher --send with the same --bus and --tags, or check --bus; this command waits for it kind=waiting\n"
+			}
+			if out.String() != want {
+				t.Errorf("with %d senders: got %q, want %q", senders, out.String(), want)
+			}
+		})
+	}
 }

@@ -26,14 +26,18 @@ type subscriberSummary struct {
 	Policy   string `json:"policy"`
 	Sent     uint64 `json:"sent"`
 	cli.LossCounts
-	Unconfirmed uint64 `json:"unconfirmed"` // lost or received: it has not said
+	Unconfirmed uint64  `json:"unconfirmed"` // lost or received: it has not said
+	Dropped     dropped `json:"dropped"`     // received and lost there, as it says
 
 	peer   bus.Peer
 	losses bus.Losses
 }
 
-// missing returns how many messages it did not get, or has not said that it got.
-func (s *subscriberSummary) missing() uint64 { return s.losses.Lost() + s.Unconfirmed }
+// missing returns how many messages it did not get, has not said that it got, or has lost
+// itself.
+func (s *subscriberSummary) missing() uint64 {
+	return s.losses.Lost() + s.Unconfirmed + s.Dropped.Overflowed + s.Dropped.Panicked
+}
 
 // subscribersOf returns what is known of each subscriber, those that lost most
 // first.
@@ -43,7 +47,7 @@ func subscribersOf(st bus.PublisherStats) []subscriberSummary {
 		for _, lane := range s.Lanes {
 			all = append(all, subscriberSummary{
 				Instance: s.Peer.Instance, Name: s.Peer.Name, Host: s.Peer.Host, PID: s.Peer.PID, Policy: lane.Policy.String(),
-				Sent: lane.Sent, LossCounts: cli.LossCountsOf(lane.Losses), Unconfirmed: lane.Unconfirmed,
+				Sent: lane.Sent, LossCounts: cli.LossCountsOf(lane.Losses), Unconfirmed: lane.Unconfirmed, Dropped: dropped(lane.Dropped),
 				peer: s.Peer, losses: lane.Losses,
 			})
 		}
@@ -67,7 +71,7 @@ func (r *run) saySubscribers(all []subscriberSummary) {
 			}
 		default:
 			fields := append(cli.PeerFields(&s.peer), slog.String("policy", s.Policy), slog.Uint64("count", s.losses.Lost()))
-			r.console.Tell(level, "losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
+			r.console.Tell(level, "losses", fields, "%v, %s: %s sent, %s%s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed), s.Dropped.text("its own queue", "its handlers"))
 		}
 	}
 	if rest > 0 {

@@ -4,6 +4,7 @@ package publish
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,5 +57,37 @@ func TestTheSummaryHasWhatSubscribersDrop(t *testing.T) {
 		if got := s.String(); !strings.HasSuffix(got, test.want) {
 			t.Errorf("got %q, want %q at its end", got, test.want)
 		}
+	}
+}
+
+// A subscriber that has lost messages in its own queue is named as one that did not get them.
+func TestASubscriberThatLosesInItsOwnQueueIsNamed(t *testing.T) {
+	lane := func(d bus.Dropped, l bus.Losses) []bus.LaneState {
+		return []bus.LaneState{{Policy: bus.Policy{Kind: bus.DropOldest}, Sent: 50_000, Losses: l, Dropped: d}}
+	}
+	all := subscribersOf(bus.PublisherStats{Subscribers: []bus.SubscriberState{
+		{Peer: bus.Peer{Name: "good", Host: "pc"}, Lanes: lane(bus.Dropped{}, bus.Losses{})},
+		{Peer: bus.Peer{Name: "few", Host: "pc"}, Lanes: lane(bus.Dropped{}, bus.Losses{Full: 3})},
+		{Peer: bus.Peer{Name: "broken", Host: "pc"}, Lanes: lane(bus.Dropped{Overflowed: 5, Panicked: 2}, bus.Losses{})},
+		{Peer: bus.Peer{Name: "ovf", Host: "pc"}, Lanes: lane(bus.Dropped{Overflowed: 37_892}, bus.Losses{})},
+	}})
+	var out bytes.Buffer
+	r := run{console: cli.NewConsole("publisher", &out, cli.Log{LogFormat: cli.LogJournal})}
+	r.saySubscribers(all)
+	r.console.Close()
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Split(line, " kind=")[0])
+	}
+	want := []string{
+		"<4>ovf@pc, drop-oldest: 50,000 messages sent, 0 lost, 37,892 more in its own queue",
+		"<4>broken@pc, drop-oldest: 50,000 messages sent, 0 lost, 5 more in its own queue, 2 more in its handlers, which panicked",
+		"<4>few@pc, drop-oldest: 50,000 messages sent, 3 lost (3 too slow)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if all[0].Dropped.Overflowed != 37_892 {
+		t.Errorf("got %+v in the summary, want what was lost there", all[0])
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/offers"
+	"tagbus/cmd/internal/units"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -87,11 +89,11 @@ func (s *sender) publish(ctx context.Context, tag tags.Tag, data []byte) error {
 	if !s.run.flags.Ack {
 		err := s.SendStatus(tag, s.status, data)
 		if errors.Is(err, bus.ErrNoResources) || errors.Is(err, bus.ErrNoReceiver) {
-			return s.SendStatusContext(ctx, tag, s.status, data)
+			return s.wait(tag, func() error { return s.SendStatusContext(ctx, tag, s.status, data) })
 		}
 		return err
 	}
-	err := s.SendStatusAcked(ctx, tag, s.status, data)
+	err := s.wait(tag, func() error { return s.SendStatusAcked(ctx, tag, s.status, data) })
 	if ack := (*bus.AckError)(nil); errors.As(err, &ack) && ctx.Err() == nil {
 		if s.run.unacked.Add(1) <= maxUnackedLines {
 			s.run.console.Notice("%v", err)
@@ -99,6 +101,56 @@ func (s *sender) publish(ctx context.Context, tag tags.Tag, data []byte) error {
 		return nil // the next one may be
 	}
 	return err
+}
+
+// wait sends a message that may have to wait, and notes its tag meanwhile, and for ever if it
+// has no receiver to the end.
+func (s *sender) wait(tag tags.Tag, send func() error) error {
+	s.run.waiting.Store(&tag)
+	err := send()
+	if errors.Is(err, bus.ErrNoReceiver) {
+		s.run.unsent.Store(&tag)
+	}
+	s.run.waiting.Store(nil)
+	return err
+}
+
+// tellReceivers says which receivers there are while messages have none, until stop, which
+// returns when nothing more is said.
+func (r *run) tellReceivers() (stop func()) {
+	s, sends := r.outlet.(*sender)
+	if !sends {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		offers.TellSender(r.console, s, r.unreceived, done)
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// unreceived returns the tag of the message that waits, or all tags while nothing was sent,
+// and reports whether there is something to be said about them.
+func (r *run) unreceived() (tags.Set, bool) {
+	if tag := r.waiting.Load(); tag != nil {
+		return tags.Of(*tag), true
+	}
+	st := r.outlet.Stats()
+	return r.flags.Tags, st.Messages == 0 && len(st.Subscribers) == 0
+}
+
+// unsentError is the failure of a run that has ended with a message for which there was no
+// receiver.
+func (r *run) unsentError() error {
+	tag := r.unsent.Load()
+	if tag == nil || r.ended == "signal" && r.flags.Emulate != nil && r.stats.Messages > 0 { // nothing is lost of what was made for it
+		return nil
+	}
+	return fmt.Errorf("sent %s, and not the next one: tag %v has no receiver in %s: start subscriber --receive with it", units.FormatNumber(r.stats.Messages, "message"), *tag, r.flags.Bus)
 }
 
 // maxUnackedLines is how many messages without acknowledgement are named.

@@ -16,6 +16,8 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
+	"tagbus/cmd/internal/session"
+	"tagbus/tags"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 
 	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
 
-Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone); a second one, half a second later or more, gives up what it waits for.`
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, when a receiver or this command denies what is to be sent, or when --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone); a second one, half a second later or more, gives up what it waits for.`
 
 	// signalDrainTimeout bounds the end after a signal.
 	signalDrainTimeout = 5 * time.Second
@@ -82,7 +84,7 @@ func Defaults() (*Flags, error) {
 //   - hurry: ends when nothing is to be waited for any more.
 //   - name: of the program, as it says it of itself.
 func Run(ctx, hurry context.Context, name string, flags *Flags, s cli.Streams) int {
-	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry}
+	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry, presence: session.Presence{Wanted: flags.Tags}}
 	r.console.Follow(ctx)
 	r.console.SayWaits()
 	err := r.run(ctx)
@@ -103,6 +105,10 @@ type run struct {
 	unacked    atomic.Uint64    // messages sent and not acknowledged
 	subscribed atomic.Int64     // subscriptions seen
 	refused    atomic.Int64     // connections and subscriptions
+
+	presence session.Presence         // of receivers
+	waiting  atomic.Pointer[tags.Tag] // of the message that is being sent and may wait; nil: none does
+	unsent   atomic.Pointer[tags.Tag] // of the message for which there was no receiver at the end; nil: none
 
 	told cli.Told // where subscribers find it; nothing of a sender
 
@@ -153,8 +159,10 @@ func (r *run) run(ctx context.Context) (err error) {
 	server.Show(r.outlet.State)
 	r.keepLosses()
 	stopping := cli.Ready(r.console, n.Loop().Post)
+	told := r.tellReceivers()
 	err = r.publishAll(ctx)
 	stopping()
+	told()
 	if err != nil {
 		return errors.Join(err, r.drain(stopped, err))
 	}
@@ -168,6 +176,9 @@ func (r *run) onEvent(e bus.Event) {
 	case bus.Refused:
 		r.refused.Add(1)
 	default: // of no account
+	}
+	if r.flags.Send {
+		r.presence.See(e)
 	}
 	r.told.Follow(e)
 	r.console.Event(e)
@@ -230,7 +241,7 @@ func (r *run) shortcoming() error {
 	}
 	switch published := r.stats.Messages; {
 	case r.ended != "duration": // a signal asks it to stop before
-		return nil
+		return r.unsentError()
 	case r.started.IsZero():
 		return fmt.Errorf("%s nothing in %v (--duration): the %ss that were waited for did not come", verb, r.flags.Duration, peer)
 	case published == 0 && r.flags.Send && r.flags.Count > 0 && r.subscribed.Load() == 0:
@@ -238,7 +249,7 @@ func (r *run) shortcoming() error {
 	case published < uint64(r.flags.Count):
 		return fmt.Errorf("%s %d of %d messages (--count) in %v (--duration)", verb, published, r.flags.Count, r.flags.Duration)
 	}
-	return nil
+	return r.unsentError()
 }
 
 // drain gives the subscribers what is left, and tells them why it is not all.

@@ -4,6 +4,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -26,6 +27,7 @@ type summary struct {
 	Lost              uint64  `json:"lost"`     // not received by subscribers, counted for each
 	Refusals          uint64  `json:"refusals"` // times that there was no room
 	Subscriptions     int64   `json:"subscriptions"`
+	Refused           uint64  `json:"refused"`                  // with --send: receivers that deny tags, or that this command denies
 	Unacknowledged    uint64  `json:"unacknowledged,omitempty"` // with --ack
 	Ended             string  `json:"ended"`                    // end of input, count, duration, signal or error
 	Exit              int     `json:"exit"`
@@ -46,8 +48,20 @@ type dropped struct {
 	Panicked   uint64 `json:"panicked"`
 }
 
+// text says how many were lost where; empty: none.
+func (d dropped) text(queue, handlers string) (text string) {
+	if d.Overflowed > 0 {
+		text += fmt.Sprintf(", %s more in %s", units.FormatCount(d.Overflowed), queue)
+	}
+	if d.Panicked > 0 {
+		text += fmt.Sprintf(", %s more in %s, which panicked", units.FormatCount(d.Panicked), handlers)
+	}
+	return text
+}
+
 // report says how the run went and returns the exit code.
 func (r *run) report(err error, s cli.Streams) int {
+	err = errors.Join(err, r.presence.Refusal("receiver"))
 	code := cli.Code(err)
 	if err != nil {
 		r.console.Fail(err)
@@ -57,6 +71,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		Program: r.name, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
 		MessagesPerSecond: cli.PerSecond(r.stats.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(r.stats.Bytes, r.elapsed),
 		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
+		Refused:        r.presence.Refused(),
 		Unacknowledged: r.unacked.Load(),
 		Ended:          r.ended, Exit: code,
 		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
@@ -92,13 +107,7 @@ func (s summary) String() string {
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.losses, s.Unconfirmed))
-	if s.Dropped.Overflowed > 0 {
-		line += ", " + units.FormatCount(s.Dropped.Overflowed) + " more in subscribers' own queues"
-	}
-	if s.Dropped.Panicked > 0 {
-		line += ", " + units.FormatCount(s.Dropped.Panicked) + " more in their handlers, which panicked"
-	}
-	return line + "; ended by " + s.Ended
+	return line + s.Dropped.text("subscribers' own queues", "their handlers") + "; ended by " + s.Ended
 }
 
 // liveWaiting makes the line that a terminal shows say what is waited for, from now on.

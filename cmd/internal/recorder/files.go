@@ -138,7 +138,7 @@ func isNumber(text string) bool {
 func (f *folder) temporary() string { return f.path + ".new" }
 
 // create implements disk.
-func (f *folder) create(int) (file, error) {
+func (f *folder) create(part int) (file, error) {
 	defer stuck.Aside(f.path)() // the recorder ends without it
 	if f.fifo {
 		// Not for reading too: then a FIFO would have this process as its reader, and
@@ -150,14 +150,18 @@ func (f *folder) create(int) (file, error) {
 		return pipe{&named{opened, f.path}}, nil
 	}
 	opened, err := os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE, 0o666)
+	name := partName(f.path, part) // what fails under the other name leaves nothing of it
 	if err != nil {
-		return nil, cli.FileError(f.temporary(), err)
+		if _, there := os.Lstat(f.temporary()); there == nil {
+			name = f.temporary()
+		}
+		return nil, cli.FileError(name, err)
 	}
 	if err := claim(opened); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	f.made = true
-	f.last = &named{opened, f.temporary()}
+	f.last = &named{opened, name}
 	return f.last, nil
 }
 
@@ -169,7 +173,7 @@ func claim(f *os.File) error {
 	return f.Truncate(0)
 }
 
-// named is a file whose errors name it as it is called now.
+// named is a file whose errors name it as it is called in the end.
 type named struct {
 	*os.File
 	name string
@@ -211,7 +215,6 @@ func (f *folder) finish(part int) error {
 		return err
 	}
 	f.made = false
-	f.last.name = name
 	if !f.sync {
 		return nil
 	}

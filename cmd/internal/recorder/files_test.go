@@ -184,3 +184,37 @@ func TestAFileIsWrittenByOneRecorder(t *testing.T) {
 		t.Errorf("got %q, %v, want what the first recorder wrote", text, err)
 	}
 }
+
+// TestAFileIsNamedAsPeopleKnowIt: what fails under its first name leaves nothing of that name.
+func TestAFileIsNamedAsPeopleKnowIt(t *testing.T) {
+	dir := t.TempDir()
+	f, err := newFolder(filepath.Join(dir, "run.tbr"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, name := range []string{"run.tbr", "run.0001.tbr"} {
+		made, err := f.create(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := made.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = made.Write([]byte("x"))
+		if want := "write " + filepath.Join(dir, name) + ": file already closed"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	f.abandon()
+	f.path = filepath.Join(dir, "nowhere", "run.tbr")
+	if _, err := f.create(0); err == nil || !strings.Contains(err.Error(), f.path+": ") {
+		t.Errorf("got %v, want one of %s", err, f.path)
+	}
+	f.path = filepath.Join(dir, "folder")
+	if err := os.Mkdir(f.temporary(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.create(0); err == nil || !strings.Contains(err.Error(), f.temporary()+": ") {
+		t.Errorf("got %v, want one of %s, which is there", err, f.temporary())
+	}
+}

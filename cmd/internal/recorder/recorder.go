@@ -108,8 +108,8 @@ func newRun(c *Command, e *tool.Env, d disk) (*run, error) {
 	}
 	r := &run{
 		cmd: c, env: e, disk: d, intake: in, ending: session.NewEnding(), began: time.Now(), wrote: make(chan struct{}), left: make(chan struct{}),
-		positions: newPositions(),
-		console:   cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
+		positions: newPositions(), presence: session.Presence{Wanted: c.Tags},
+		console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
 	}
 	in.counted = func() { r.ending.End("count", nil) }
 	in.failed = func(err error) { r.ending.End("error", err) }

@@ -34,6 +34,7 @@ type summary struct {
 	Vanished          uint64         `json:"vanished"` // publishers that went without goodbye
 	Away              uint64         `json:"away"`     // publishers whose connection was lost at the end
 	Failed            uint64         `json:"failed"`   // publishers that ended because something failed there
+	Refused           uint64         `json:"refused"`  // publishers that deny tags, or that this program denies
 	NotWritten        uint64         `json:"not_written"`
 	Holds             uint64         `json:"holds"` // how often reading stopped because the disk was slow
 	Policy            string         `json:"policy"`
@@ -42,7 +43,8 @@ type summary struct {
 	Exit              int            `json:"exit"`
 	Error             string         `json:"error,omitempty"`
 
-	losses bus.Losses
+	losses  bus.Losses
+	refusal error // what is denied; nil: nothing
 }
 
 // report says how the run went.
@@ -83,6 +85,7 @@ func (r *run) summary() summary {
 		Parts: r.writer.parts.Load(), FileBytes: r.writer.taken.Load(), Seconds: elapsed.Seconds(),
 		Publishers: r.presence.Seen(), Lost: r.stats.Lost, LostBy: cli.LossCountsOf(r.stats.Losses),
 		Vanished: r.presence.Vanished(), Away: r.presence.Away(), Failed: r.presence.Failed(),
+		Refused: r.presence.Refused(), refusal: r.presence.Refusal("publisher"),
 		NotWritten: r.notWritten, Holds: r.intake.holds.Load(),
 		Policy: r.cmd.Policy.String(), Codec: r.cmd.Codec.String(), Ended: r.ending.Reason(), losses: r.stats.Losses,
 	}
@@ -103,6 +106,9 @@ func (s *summary) judge(err error) {
 	}
 	if s.Away > 0 {
 		add("the connection to %s was lost, and not back at the end", units.FormatNumber(s.Away, "publisher"))
+	}
+	if s.refusal != nil {
+		add("%v", s.refusal)
 	}
 	if s.NotWritten > 0 {
 		add("%s not written", units.FormatNumber(s.NotWritten, "message"))

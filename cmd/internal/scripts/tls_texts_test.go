@@ -285,10 +285,10 @@ func TestABrokenPolicyStaysOut(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	p.await("SIGHUP: certificates and policy were read again")
 	c.signal(syscall.SIGINT)
-	c.finish(0)
-	var sum struct{ Lost, Messages uint64 }
+	c.finish(1) // it has asked for more than the policy allows
+	var sum struct{ Lost, Messages, Refused uint64 }
 	c.summary(&sum)
-	if sum.Lost != 0 || sum.Messages == 0 {
-		t.Errorf("got %d messages and %d lost, want some and 0", sum.Messages, sum.Lost)
+	if sum.Lost != 0 || sum.Messages == 0 || sum.Refused != 1 {
+		t.Errorf("got %d messages, %d lost and %d that refused, want some, 0 and 1", sum.Messages, sum.Lost, sum.Refused)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/units"
+	"tagbus/tags"
 )
 
 const (
@@ -26,10 +27,14 @@ const (
 // acknowledged a subscription: if its connection is lost then, it is away until it comes back
 // or vanishes. One that is lost before owes nothing, and is as if it had never been there.
 //
+// It also follows what publishers deny: that is not there, however well all others end.
+//
 // Its memory grows with the publishers that are there at one time. The zero value is ready.
 //
 // Threads: the loop, until that has stopped.
 type Presence struct {
+	Wanted tags.Set // of which denials matter; empty: all. Set before the first event
+
 	present  map[string]*standing // by instance
 	came     bool                 // there was one
 	ended    bool                 // one has ended or vanished
@@ -39,6 +44,7 @@ type Presence struct {
 	gone     map[string]struct{}  // of those the first maxVanished
 	failed   uint64               // that have ended because something failed there
 	failures []string             // the first of them, with the reasons
+	denials  denials
 }
 
 // standing is how a publisher stands.
@@ -56,6 +62,9 @@ func (p *Presence) See(e bus.Event) (lastGone bool) {
 		p.add(id)
 	case bus.Subscribed, bus.Resubscribed: // what was missed in between is reported by now
 		p.subscribed(id)
+		p.denials.granted(id, e.Tags)
+	case bus.Refused:
+		p.denials.see(e, p.Wanted)
 	case bus.Lost:
 		return p.lost(id, e.Err)
 	case bus.Goodbye, bus.Vanished:

@@ -32,6 +32,7 @@ type summary struct {
 	Publishers    int            `json:"publishers"`  // connected at the end
 	Vanished      uint64         `json:"vanished"`    // publishers that went without goodbye: how much is missing is unknown
 	Failed        uint64         `json:"failed"`      // publishers that ended because something failed there
+	Refused       uint64         `json:"refused"`     // publishers that deny tags, or that this command denies
 	Policy        string         `json:"policy"`
 	Ended         string         `json:"ended"` // count, time, signal, closed output or error
 	Exit          int            `json:"exit"`
@@ -45,7 +46,7 @@ func (r *run) summary(st bus.SubscriberStats) summary {
 	s := summary{
 		Program: name, Tags: len(r.account.tags), Seconds: time.Since(r.began).Seconds(), OtherStatuses: r.account.filtered,
 		LeftOut: st.LeftOut, LeftOutHere: r.account.leftOut + st.Overflowed, Lost: st.Lost, LostBy: cli.LossCountsOf(st.Losses),
-		Publishers: r.publishers, Vanished: r.presence.Unaccounted(), Failed: r.presence.Failed(), Policy: r.cmd.subscription().Policy.String(), Ended: r.ended, losses: st.Losses,
+		Publishers: r.publishers, Vanished: r.presence.Unaccounted(), Failed: r.presence.Failed(), Refused: r.presence.Refused(), Policy: r.cmd.subscription().Policy.String(), Ended: r.ended, losses: st.Losses,
 	}
 	if r.shown != nil {
 		s.Messages, s.Bytes = r.shown.messages.Load(), r.shown.bytes.Load()
@@ -86,14 +87,17 @@ func (r *run) report(s summary, err error) error {
 
 // shortcoming returns what makes an orderly end a failure: what was asked for was not seen.
 func (r *run) shortcoming(s summary) error {
-	if s.Ended == "closed output" || s.Messages >= uint64(r.cmd.Count) { // the reader of the output wants no more
+	switch {
+	case s.Ended == "closed output", s.Ended == "count": // no more is wanted
 		return nil
+	case s.Messages >= uint64(r.cmd.Count):
+		return r.presence.Refusal("publisher")
 	}
 	text := fmt.Sprintf("got %d of %d messages (--count): ended by %s", s.Messages, r.cmd.Count, s.Ended)
 	if s.Publishers == 0 {
 		text += ", and no publisher of the tags is connected"
 	}
-	return errors.New(text)
+	return errors.Join(errors.New(text), r.presence.Refusal("publisher"))
 }
 
 // String returns the summary as a line for people.
@@ -124,6 +128,9 @@ func (s summary) String() string {
 	}
 	if s.Failed > 0 {
 		fmt.Fprintf(&b, "; %s failed", units.FormatNumber(s.Failed, "publisher"))
+	}
+	if s.Refused > 0 {
+		fmt.Fprintf(&b, "; %s refused", units.FormatNumber(s.Refused, "publisher"))
 	}
 	if s.NotPrinted > 0 {
 		fmt.Fprintf(&b, "; %s not printed", units.FormatCount(s.NotPrinted))

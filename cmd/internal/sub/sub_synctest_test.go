@@ -168,7 +168,7 @@ func TestSub(t *testing.T) {
 			"json", "5 --count 1", true, func(b *bed) { b.publish(3, "hello") },
 			`{"tag":"0x0000000000000005","counter":1,"status":3,"time":"2000-01-01T00:00:00.000000000Z","publisher":"INSTANCE","size":5,"data":"hello"}` + "\n",
 			`{"program":"tagbus sub","messages":1,"bytes":5,"tags":1,"seconds":0,"other_statuses":0,"left_out":0,"left_out_here":0,"lost":0,` +
-				`"lost_by":{"full":0,"memory":0,"connection":0,"ended":0,"left_out":0},"not_printed":0,"publishers":1,"vanished":0,"failed":0,"policy":"latest","ended":"count","exit":0}` + "\n", 0,
+				`"lost_by":{"full":0,"memory":0,"connection":0,"ended":0,"left_out":0},"not_printed":0,"publishers":1,"vanished":0,"failed":0,"refused":0,"policy":"latest","ended":"count","exit":0}` + "\n", 0,
 		},
 		{
 			"a policy that waits", "5 --count 1 --policy block", false, func(b *bed) { b.publish(3, "hello") }, data,

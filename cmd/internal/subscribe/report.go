@@ -30,6 +30,7 @@ type summary struct {
 	NotWritten        uint64         `json:"not_written"` // messages that arrived and that the output is not known to have taken
 	Vanished          uint64         `json:"vanished"`    // publishers that went without goodbye: how much is missing is unknown
 	Failed            uint64         `json:"failed"`      // publishers that ended because something failed there
+	Refused           uint64         `json:"refused"`     // publishers that deny tags, or that this command denies
 	Verified          bool           `json:"verified"`    // with --verify
 	Corrupt           uint64         `json:"corrupt"`
 	Duplicates        uint64         `json:"duplicates"`
@@ -69,7 +70,7 @@ func (r *run) report(err error) int {
 	if err == nil {
 		err = r.shortcoming(sum)
 	}
-	err = errors.Join(err, r.presence.Failure(r.peers()))
+	err = errors.Join(err, r.presence.Failure(r.peers()), r.presence.Refusal(r.peers()))
 	sum.Exit = cli.Code(err)
 	if err != nil {
 		sum.Error = cli.Text(err)
@@ -126,7 +127,7 @@ func (r *run) summary() summary {
 	messages, bytes, first := r.receiver.counts()
 	s := summary{
 		Program: program, Messages: messages, Bytes: bytes, NotWritten: r.notWritten,
-		Vanished: r.presence.Unaccounted(), Failed: r.presence.Failed(), Ended: r.ending.Reason(), Policy: r.flags.Policy.String(), Tags: r.perTag(), peers: r.peers(),
+		Vanished: r.presence.Unaccounted(), Failed: r.presence.Failed(), Refused: r.presence.Refused(), Ended: r.ending.Reason(), Policy: r.flags.Policy.String(), Tags: r.perTag(), peers: r.peers(),
 	}
 	if s.Ended == "" {
 		s.Ended = "error"
@@ -179,6 +180,9 @@ func (s summary) String() string {
 	}
 	if s.Failed > 0 {
 		fmt.Fprintf(&b, ", %s failed", units.FormatNumber(s.Failed, s.peers))
+	}
+	if s.Refused > 0 {
+		fmt.Fprintf(&b, ", %s refused", units.FormatNumber(s.Refused, s.peers))
 	}
 	if s.Latency != nil {
 		fmt.Fprintf(&b, ", latency %s", latencyText(s.latency))

@@ -25,7 +25,7 @@ const (
 
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
-Ends with status 0 when all that was asked for has arrived, 1 when something failed here or at a publisher, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone), as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
+Ends with status 0 when all that was asked for has arrived, 1 when something failed here or at a publisher, when a publisher or this command denies tags that are asked for, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone), as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
 )
 
 // about is what the help and the man page say before the flags.
@@ -51,7 +51,7 @@ func MainAs(name string, args []string, s cli.Streams) int {
 	defer cli.LeaveWaits(ctx, hurry, program, s.Err)()
 	r := &run{
 		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Log), streams: s,
-		ending: session.NewEnding(), received: make(chan struct{}), hurry: hurry,
+		ending: session.NewEnding(), received: make(chan struct{}), hurry: hurry, presence: session.Presence{Wanted: flags.Tags},
 	}
 	r.console.Follow(ctx)
 	r.console.SayWaits()

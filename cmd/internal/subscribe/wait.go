@@ -34,7 +34,7 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	told.Go(r.tell)
 	told.Go(r.tellLeftOut)
 	told.Go(r.tellOwner)
-	told.Go(func() { offers.Tell(r.console, r.subscriber, r.flags.Tags, r.ending.Done()) })
+	told.Go(r.tellPeers)
 	go r.awaitRefusal(ctx)
 	<-r.ending.Done()
 	stopping()
@@ -46,6 +46,15 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 		err = errors.Join(err, r.finishOutput(ctx))
 	}
 	return err
+}
+
+// tellPeers says what there is to receive from while nothing of it is connected.
+func (r *run) tellPeers() {
+	if r.flags.Receive {
+		offers.TellReceiver(r.console, func() int { return r.subscriber.Stats().Publishers }, r.ending.Done())
+		return
+	}
+	offers.Tell(r.console, r.subscriber, r.flags.Tags, r.ending.Done())
 }
 
 // unsubscribe ends the subscription in order: the publishers hear of it before

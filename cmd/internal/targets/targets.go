@@ -208,7 +208,7 @@ func marshal(groups []Group) ([]byte, error) {
 func replace(name string, text []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp") // Prometheus reads no such name
 	if err != nil {
-		return fmt.Errorf("--output: %w", err)
+		return fmt.Errorf("--output: %w", cli.FileError(name, err))
 	}
 	defer func() {
 		if err != nil {

@@ -3,13 +3,12 @@
 package tool
 
 import (
-	"crypto/tls"
 	"errors"
 
-	"tagbus/bus"
 	"tagbus/bus/observer"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/session"
 )
 
 // Denied returns a *StatusError if a program lets this one not ask it, which was said: the look
@@ -26,6 +25,5 @@ func Denied(o overview.Overview) error {
 // denied reports whether an error is that of a program that this one may not ask, or cannot
 // without a certificate.
 func denied(err error) bool {
-	access, backend, certificate := (*bus.AccessError)(nil), (*bus.BackendError)(nil), (*tls.CertificateVerificationError)(nil)
-	return errors.Is(err, observer.ErrDenied) || errors.Is(err, observer.ErrRefused) || errors.As(err, &access) || errors.As(err, &backend) || errors.As(err, &certificate)
+	return errors.Is(err, observer.ErrDenied) || errors.Is(err, observer.ErrRefused) || session.Denied(err)
 }

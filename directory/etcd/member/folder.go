@@ -134,15 +134,12 @@ func (f *folder) write(s settings) error {
 func replace(path string, text []byte) (err error) {
 	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return err
+		return inPlace(path, err)
 	}
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
-		if failed := (*os.PathError)(nil); errors.As(err, &failed) {
-			err = &os.PathError{Op: failed.Op, Path: path, Err: failed.Err} // the other name is of no use
-		}
-		return errors.Join(err, os.Remove(file.Name()))
+		return errors.Join(inPlace(path, err), os.Remove(file.Name()))
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
@@ -152,4 +149,13 @@ func replace(path string, text []byte) (err error) {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// inPlace returns an error of a file with the name that it is to get: the other one is of no
+// use.
+func inPlace(path string, err error) error {
+	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+		return &os.PathError{Op: failed.Op, Path: path, Err: failed.Err}
+	}
+	return err
 }
