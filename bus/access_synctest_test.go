@@ -90,6 +90,28 @@ func TestAPeerGetsWhatThePolicyAllows(t *testing.T) {
 	})
 }
 
+// TestAPublisherThatDeniesEverythingHoldsNoTag: another one of the tag is asked instead, whose
+// policy is another.
+func TestAPublisherThatDeniesEverythingHoldsNoTag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		strict := b.site(`{"rules":[{"who": "cn:p", "publish": "1"}]}`)
+		open := b.site(`{"rules":[{"who": "cn:p", "publish": "1"}, {"who": "cn:s", "subscribe": "1"}]}`)
+		b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: strict.as("cn:p")}})
+		time.Sleep(time.Second)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: open.as("cn:p")}})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: open.as("cn:s")}})
+		got := newCollector()
+		_, err := s.SubscribeWith(tags.Of(1), got.handle, bus.SubscriptionConfig{Duplicates: bus.DuplicatesRefuse})
+		must(t, err)
+		time.Sleep(10 * time.Second)
+		publishEach(t, p, 1)
+		if n := len(got.data[1]); n != 1 {
+			t.Errorf("got %d messages of the other publisher, want 1", n)
+		}
+	})
+}
+
 func TestAPolicyThatAllowsLessTakesTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -105,7 +105,7 @@ func TestASubscriberIsToldWhichTagsAreNear(t *testing.T) {
 func TestASenderIsToldWhichReceiversAreNear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		s := b.sender(bus.SenderConfig{Name: "s"})
+		s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "s"}})
 		want := func(wanted, want string, none bool) {
 			t.Helper()
 			synctest.Wait()
