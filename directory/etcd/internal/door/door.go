@@ -221,7 +221,7 @@ func (d *Door) identify(c *conn, raw net.Conn) (*desk, error) {
 	if d.tls != nil {
 		return d.handshake(c)
 	}
-	c.address = c.addr(newAnonymous(raw, d.config.Roster), c.home)
+	c.address = &guard.Addr{Addr: raw.RemoteAddr(), Caller: newAnonymous(raw, d.config.Roster)}
 	if !d.config.Split {
 		return d.http, nil
 	}

@@ -40,10 +40,9 @@ func (d *Door) handshake(c *conn) (*desk, error) {
 	c.Conn, c.peer = secure, peer
 	c.mutex.Unlock()
 	from := c.raw.RemoteAddr()
-	at := home{who: peer.Principal}
-	c.address = c.addr(&certified{who: peer.Principal, from: from, roster: d.config.Roster}, at)
+	c.address = &guard.Addr{Addr: from, Caller: &certified{who: peer.Principal, from: from, roster: d.config.Roster}}
 	d.mutex.Lock()
-	d.seats.move(c, at)
+	d.seats.move(c, home{who: peer.Principal})
 	d.mutex.Unlock()
 	if state.NegotiatedProtocol == "h2" {
 		return d.rpc, nil
