@@ -141,10 +141,13 @@ func TestACommandShowsWhatItWaitsFor(t *testing.T) {
 	}
 	t.Cleanup(func() { // the goroutine that opens it is left behind
 		writer, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0)
-		if err != nil {
+		switch {
+		case errors.Is(err, unix.ENXIO): // only others ran
+		case err != nil:
 			t.Fatal(err)
+		default:
+			writer.Close()
 		}
-		writer.Close()
 	})
 	tests := []struct {
 		name, args, want string
@@ -152,7 +155,7 @@ func TestACommandShowsWhatItWaitsFor(t *testing.T) {
 		code             int
 	}{
 		{"for subscribers", "--emulate 10 --wait-subscribers 2", "s for 2 subscribers that together want all of the tags, 0 so far", publish.Main, cli.ExitFailed},
-		{"for receivers", "--emulate 10 --send", "s for receivers in DIR that have 0x0000000000000005", publish.Main, cli.ExitDone},
+		{"for receivers", "--emulate 10 --send", "s for receivers in DIR that have 0x0000000000000005", publish.Main, cli.ExitFailed}, // its message has none to the end
 		{"for input", "--record lines --input " + fifo, "s for the input " + fifo, publish.Main, cli.ExitDone},
 		{"for publishers", "", "s for publishers in DIR that have 0x0000000000000005", subscribe.Main, cli.ExitDone},
 		{"for senders", "--receive", "s for senders in DIR that send to 0x0000000000000005", subscribe.Main, cli.ExitDone},
