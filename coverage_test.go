@@ -38,7 +38,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	s := module(t)
 	named := regexp.MustCompile("`(?:Test|Example|Fuzz|Benchmark)[A-Z_][^`]*`")
 	found := 0
-	for _, name := range []string{"README.md", "docs/guarantees.md", "docs/architecture.md", "docs/operations.md", "docs/protocol.md"} {
+	for _, name := range []string{"README.md", "docs/guarantees.md", "docs/architecture.md", "docs/directory.md", "docs/protocol.md", "docs/reference.md", "docs/runbook.md", "docs/tour.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
 // All names begin with tagbus_ and one of these words, as in tagbus_publisher_;
-// docs/operations.md lists them and says what to watch. The help of each says what
+// docs/reference.md lists them and says what to watch. The help of each says what
 // it means and what to do when it grows.
 //
 // The counters are read when Prometheus asks: between two scrapes metrics cost

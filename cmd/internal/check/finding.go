@@ -32,7 +32,7 @@ func statusFor(l Level) int { return max(0, int(l)-1) }
 type Finding struct {
 	Level    Level  `json:"level"`
 	Group    string `json:"group"`
-	ID       string `json:"id"`                 // stable: docs/operations.md has them all
+	ID       string `json:"id"`                 // stable: docs/reference.md has them all
 	About    string `json:"about"`              // the thing: an instance, a folder, a setting
 	Instance string `json:"instance,omitempty"` // its id, if it is one
 	Text     string `json:"text"`               // what was found, and what it means

@@ -8,7 +8,7 @@ const (
 	spareFiles  = 64       // descriptors of a program beside its connections
 	fastBuffer  = 4 << 20  // bytes under way at 10 Gbit/s and 3 ms
 	rdmaMemory  = 64 << 20 // what a small program registers with a device
-	slowControl = "bbr"    // docs/operations.md, "Sizing and tuning"
+	slowControl = "bbr"    // docs/runbook.md, "Sizing and tuning"
 )
 
 // judgeHost says which settings of this host are too small for the bus.

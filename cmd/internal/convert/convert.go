@@ -30,7 +30,7 @@ type Command struct {
 	Out      string    `required:"" short:"o" placeholder:"FILE|-" help:"The new file, which must not exist; - is standard output. It is there only if all of it is."`
 	Codec    string    `default:"none" placeholder:"CODEC" help:"How the new file is compressed: none, lz4 or zstd with --to mcap; none, s2 or zstd if it is a recording. Default ${default}."`
 	Data     Data      `default:"hex" placeholder:"FORMAT" help:"Data of messages in CSV: hex, or text (the bytes as they are). Default ${default}."`
-	Payloads string    `placeholder:"FILE" help:"Description of payloads in JSON: their fields, which programs that plot MCAP files read (tagbus(1), docs/operations.md). Only with --to mcap. Default: none."`
+	Payloads string    `placeholder:"FILE" help:"Description of payloads in JSON: their fields, which programs that plot MCAP files read (tagbus(1), docs/reference.md). Only with --to mcap. Default: none."`
 	Mixed    bool      `help:"Write messages of several tags with --to length32, although the file does not say which is of which."`
 	Tag      *tags.Tag `placeholder:"TAG" help:"Tag of all packets of captures. Each message begins with the record header, as those of publisher do. Without this flag only packets that convert has written are taken."`
 

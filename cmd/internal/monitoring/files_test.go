@@ -17,7 +17,8 @@ const (
 	rulesFile     = "../../../deploy/prometheus/tagbus.rules.yml"
 	rulesTestFile = "../../../deploy/prometheus/tagbus.rules.test.yml"
 	dashboardFile = "../../../deploy/grafana/tagbus.json"
-	operations    = "../../../docs/operations.md"
+	runbook       = "../../../docs/runbook.md"
+	reference     = "../../../docs/reference.md"
 )
 
 func read(t *testing.T, file string) string {
@@ -98,27 +99,27 @@ func (d dashboard) expressions() (all []string) {
 	return all
 }
 
-// TestEachAlertHasARunbook in the page for operators, and each runbook an alert.
+// TestEachAlertHasARunbook in docs/runbook.md, and each runbook an alert.
 func TestEachAlertHasARunbook(t *testing.T) {
 	rules := read(t, rulesFile)
-	_, page, found := strings.Cut(read(t, operations), "\n## Alerts\n")
+	_, page, found := strings.Cut(read(t, runbook), "\n## Alerts\n")
 	if !found {
-		t.Fatalf("%s has no section Alerts", operations)
+		t.Fatalf("%s has no section Alerts", runbook)
 	}
 	page, _, _ = strings.Cut(page, "\n## ")
 	headings := matches(`(?m)^### (\w+)$`, page)
 	names := alerts(t)
 	for _, name := range names {
 		if !slices.Contains(headings, name) {
-			t.Errorf("%s has no heading %s", operations, name)
+			t.Errorf("%s has no heading %s", runbook, name)
 		}
-		if want := "runbook: docs/operations.md#" + strings.ToLower(name) + "\n"; strings.Count(rules, want) != 1 {
+		if want := "runbook: docs/runbook.md#" + strings.ToLower(name) + "\n"; strings.Count(rules, want) != 1 {
 			t.Errorf("%s has no %q, or several", rulesFile, want)
 		}
 	}
 	for _, heading := range headings {
 		if !slices.Contains(names, heading) {
-			t.Errorf("%s has a heading %s, which is no alert", operations, heading)
+			t.Errorf("%s has a heading %s, which is no alert", runbook, heading)
 		}
 	}
 }

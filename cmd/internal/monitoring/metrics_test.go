@@ -73,10 +73,10 @@ func exported(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestTheOperatorsPageListsTheMetrics keeps docs/operations.md complete.
-func TestTheOperatorsPageListsTheMetrics(t *testing.T) {
+// TestTheReferenceListsTheMetrics keeps docs/reference.md complete.
+func TestTheReferenceListsTheMetrics(t *testing.T) {
 	listed := make(map[string]bool)
-	for _, name := range matches("(?m)^\\| `(tagbus_\\w+)`", read(t, operations)) {
+	for _, name := range matches("(?m)^\\| `(tagbus_\\w+)`", read(t, reference)) {
 		listed[name] = true
 	}
 	want := make(map[string]bool)
@@ -86,7 +86,7 @@ func TestTheOperatorsPageListsTheMetrics(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, listed); diff != "" {
-		t.Errorf("the tables of docs/operations.md differ from the metrics (-want +got):\n%s", diff)
+		t.Errorf("the tables of docs/reference.md differ from the metrics (-want +got):\n%s", diff)
 	}
 }
 

@@ -32,7 +32,7 @@ func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 // Each tool that judges a bus asks [Overview.Problems], so that no two of them disagree.
 type Problem struct {
 	Level   Level
-	ID      string // stable: docs/operations.md has them all
+	ID      string // stable: docs/reference.md has them all
 	Culprit End    // what to look at; without instance: the directory
 	Witness End    // which says so; zero: this program has seen it
 

@@ -85,7 +85,7 @@ func (p *Problem) Text() string {
 	return g.Text()
 }
 
-// advice is what to do about losses of a cause: docs/operations.md, "What was lost?".
+// advice is what to do about losses of a cause: docs/tour.md, "What was lost?".
 var advice = map[state.Cause]string{
 	state.Full:       "make the subscriber faster, give it a larger --backlog, or accept it",
 	state.Memory:     "raise --pool-bytes of the publisher",

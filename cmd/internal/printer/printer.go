@@ -98,7 +98,7 @@ type Line struct {
 	File   string        // where its data is; "": it is printed
 }
 
-// printed is a message as --print json prints it. docs/operations.md explains the fields.
+// printed is a message as --print json prints it. docs/reference.md explains the fields.
 type printed struct {
 	Tag       tags.Tag        `json:"tag"`
 	Counter   uint64          `json:"counter"`

@@ -116,14 +116,14 @@ func FuzzMapping(f *testing.F) {
 
 // The file that the documentation shows is one.
 func TestTheFileOfTheDocumentation(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/operations.md")
+	page, err := os.ReadFile("../../../docs/reference.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(page), "```toml\n")
 	text, _, ended := strings.Cut(rest, "```\n")
 	if !found || !ended {
-		t.Fatal("got no file in docs/operations.md, want one")
+		t.Fatal("got no file in docs/reference.md, want one")
 	}
 	file := filepath.Join(t.TempDir(), "publisher.toml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

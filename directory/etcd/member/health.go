@@ -49,7 +49,7 @@ func (m *Member) Wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return &SettingError{
 				"Data", m.config.Data, ErrNoQuorum, fmt.Errorf("%w; %s", last, m.missing()),
-				"start the members that are away; if their folders are lost, see the section on members in docs/operations.md",
+				"start the members that are away; if their folders are lost, see \"All are lost, or most of them\" in docs/directory.md",
 			}
 		case <-m.quit:
 			return ErrClosed
