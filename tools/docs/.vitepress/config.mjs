@@ -37,8 +37,10 @@ export default {
     languages: [{ name: 'hex', scopeName: 'source.hex', patterns: [] }], // docs/protocol.md
     config(md) {
       // What stands in braces is text: Vue takes no part of a page.
-      const { text } = md.renderer.rules
-      md.renderer.rules.text = (...args) => text(...args).replaceAll('{{', '&#123;&#123;')
+      for (const kind of ['text', 'code_inline', 'code_block']) {
+        const rule = md.renderer.rules[kind]
+        md.renderer.rules[kind] = (...args) => rule(...args).replaceAll('{{', '&#123;&#123;')
+      }
       // The start page is the README.
       md.core.ruler.push('start', (state) => {
         for (const token of state.tokens.flatMap(({ children }) => children ?? [])) {
