@@ -27,8 +27,8 @@ type source struct {
 	named    map[string]bool            // package.Name in tests
 }
 
-// notOurs are folders that git ignores: a release, and what go mod vendor and npm write.
-var notOurs = []string{"dist", "vendor", "test/web/node_modules"}
+// notOurs are folders that git ignores: a release, a site, and what go mod vendor and npm write.
+var notOurs = []string{"build/site", "dist", "vendor", "test/web/node_modules", "tools/docs/node_modules"}
 
 // readSource parses the Go files of a module, without what belongs to another
 // module or to testdata.
