@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes the site of the documents: all Markdown of the repository, with a search. A link to a
-# page that does not exist fails it; links_test.go holds the anchors, too.
+# page that does not exist fails it; internal/checks/links_test.go holds the anchors, too.
 #   scripts/docs.sh
 #   SITE=build/site   the folder, of which nothing is kept
 # With CI=true it does not run again when it has passed with the same documents and modules and

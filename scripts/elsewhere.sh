@@ -26,7 +26,7 @@ build() {
     go vet ./tags ./recording ./internal/payload ./internal/flock ./cmd/tagbus ./cmd/internal/rec ./cmd/internal/convert
     said=$(go build ./... 2>&1 || true)
     if grep -v '^#' <<<"$said" | grep -v "$needs_linux"; then
-      echo "$system: a package fails by other errors than that it needs Linux (see elsewhere_test.go)" >&2
+      echo "$system: a package fails by other errors than that it needs Linux (see internal/checks/elsewhere_test.go)" >&2
       exit 1
     fi
     echo "$system: builds"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tagbus_test
+package checks_test
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 )
 
 // userModules lists the modules that a program gets with this one, one a line.
-const userModules = "testdata/user-modules.txt"
+const userModules = "internal/checks/testdata/user-modules.txt"
 
 // TestAUserGetsNoMoreModules makes a program that imports the core, and lists its modules.
 // A requirement of the core is a lowest version for all its users, and a line in what they

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tagbus_test
+package checks_test
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tagbus_test
+package checks_test
 
 import (
 	"encoding/json"
@@ -157,6 +157,7 @@ var table = []rule{
 	{"internal/flock", "a lock is asked of the system", nil},
 	{"internal/payload", "what is in a payload is said by a file, whatever becomes of the message", []string{"internal/sanitize", "tags"}},
 	{"internal/sanitize", "what makes text safe to show depends on nothing", nil},
+	{"internal/checks", "the tests of the tree look at files, and no program imports them", nil},
 	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
 	{"internal/tests/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
