@@ -10,7 +10,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )

@@ -73,7 +73,7 @@ fi
 echo "tests of linux/$GOARCH:"
 small=(./tags ./subscription ./recording ./bus/directory/codec ./bus/internal/{cache,hostaddr,ledger,tagset,wire} ./netio ./internal/payload)
 if [ "${1:-}" != quick ]; then
-  mapfile -t small < <(go list ./tags ./subscription ./recording ./acl ./internal/... ./bus/directory ./bus/directory/codec ./bus/internal/... ./netio ./netio/internal/... | grep -v /internal/site)
+  mapfile -t small < <(go list ./tags ./subscription ./recording ./acl ./internal/... ./bus/directory ./bus/directory/codec ./bus/internal/... ./netio ./netio/internal/... | grep -vE '/internal/(site|checks|testkit/memnet)$')
 fi
 go test -vet=off "${flags[@]}" "${small[@]}"
 # A program for another processor that has the whole bus takes a minute to be built and run.

@@ -47,7 +47,7 @@ done
 # the seed (-shuffle=SEED repeats it). Under the race detector, and on the machine that
 # decides, it is not: go test keeps what has passed by the content of all that it depends on,
 # only in the usual order. The time limit is for a machine that does other things too:
-# netio/memnet and netio/tcp take a minute of processor time each under the race detector,
+# internal/testkit/memnet and netio/tcp take a minute of processor time each under the race detector,
 # and bus some minutes.
 shuffle=(-shuffle=on) limit=10m
 if [ "${CI:-}" = true ]; then shuffle=(); fi
@@ -95,7 +95,7 @@ default() {
   case " $* " in
   *" -race "*)
     bin/goroutines -tags "$own" ./... | grep -vxE 'tagbus/internal/checks|tagbus/cmd/internal/(monitoring|pages)'
-    echo tagbus/netio/internal/invariants
+    echo tagbus/internal/invariants
     ;;
   *) echo ./... ;;
   esac

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // rule lists what the code of a package, its tests left out, may import beside
@@ -146,7 +146,6 @@ var table = []rule{
 		"internal/sanitize", "internal/filewatch", "identity", "tags",
 	}},
 	{"identity", "which certificates count is decided by files, whatever is transported", []string{"internal/sanitize", "internal/filewatch"}},
-	{"identity/identitytest", "certificates for tests are made by nothing that is tested", nil},
 	{"internal/filewatch", "what files say now does not depend on what is made of them", []string{"internal/sanitize", "internal/stuck"}},
 	{"internal/stuck", "that a file is waited for does not depend on what is in it", []string{"internal/sanitize"}},
 	{"internal/build", "which version a program has depends on its build", nil},
@@ -159,35 +158,35 @@ var table = []rule{
 	{"internal/sanitize", "what makes text safe to show depends on nothing", nil},
 	{"internal/checks", "the tests of the tree look at files, and no program imports them", nil},
 	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},
-	{"internal/tests", "how much tests do depends on nothing", nil},
-	{"internal/tests/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
-	{"internal/tests/pki", "certificates for tests depend on nothing", nil},
+	{"internal/testkit", "how much tests do depends on nothing", nil},
+	{"internal/testkit/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
+	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "golang.org/x/sys/unix"}},
-	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
-		"internal/tests", "netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
+	{"internal/testkit/backendtest", "the tests of backends drive any of them", []string{
+		"internal/testkit", "netio", "internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
-	{"netio/internal/goroutine", "which goroutine is a loop concerns all kinds of loops", nil},
+	{"internal/goroutine", "which goroutine is a loop concerns all kinds of loops", nil},
 	{"netio/internal/handover", "what backends do alike knows the contract and the loop, not the backends", []string{
-		"internal/alarm", "netio", "netio/internal/invariants", "netio/reactor",
+		"internal/alarm", "netio", "internal/invariants", "netio/reactor",
 	}},
-	{"netio/internal/invariants", "what a debug build checks depends on nothing", nil},
+	{"internal/invariants", "what a debug build checks depends on nothing", nil},
 	{"netio/internal/spread", "several loops for one backend: it knows the contract and the loop, not the backends", []string{
-		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor",
+		"netio", "netio/internal/handover", "internal/invariants", "netio/reactor",
 	}},
-	{"netio/memnet", "the network in memory is a backend: it knows the contract, not the suite that tests it", []string{
-		"netio", "netio/internal/goroutine", "netio/internal/invariants",
+	{"internal/testkit/memnet", "the network in memory is a backend: it knows the contract, not the suite that tests it", []string{
+		"netio", "internal/goroutine", "internal/invariants",
 	}},
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
-		"internal/tests", "netio", "netio/internal/goroutine", "netio/internal/invariants", "go.uber.org/goleak", "pgregory.net/rapid",
+		"internal/testkit", "netio", "internal/goroutine", "internal/invariants", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
-	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/validate", "internal/sanitize", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
+	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/validate", "internal/sanitize", "internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
-	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
+	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "internal/invariants", "golang.org/x/sys/unix"}},
 	{"recording", "a file of messages depends on what a subscriber gets, and on no session, loop or backend; it compresses its blocks", []string{
 		"internal/validate", "internal/flock", "internal/sanitize", "internal/stuck", "bus", "tags", "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd",
 	}},
@@ -269,7 +268,7 @@ func TestImportTable(t *testing.T) {
 // compile in the list: the compiler says better what is wrong with it.
 func list(t *testing.T, dir string, flags []string) []listed {
 	t.Helper()
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	args := append([]string{"list", "-e", "-json=ImportPath,Imports"}, flags...)
 	command := exec.CommandContext(t.Context(), "go", append(args, "./...")...)
 	command.Dir = dir

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // room is a part of package bus, whose files the compiler does not keep apart.
@@ -108,7 +108,7 @@ func checkBus(t *testing.T, files *token.FileSet) (*types.Package, *types.Info) 
 // their paths.
 func exportsOf(t *testing.T, pkg string) map[string]string {
 	t.Helper()
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", pkg).Output()
 	if err != nil {
 		t.Fatal(err)

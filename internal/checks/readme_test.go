@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // TestQuickStartIsTheExample keeps the program of the README compiled and run: its
@@ -33,7 +33,7 @@ func TestQuickStartPrintsWhatItSays(t *testing.T) {
 
 // TestQuickStartCompiles: a program with the imports of the README is whole.
 func TestQuickStartCompiles(t *testing.T) {
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	program := between(t, "README.md", "```go\npackage main\n", "```\n")
 	name := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(name, []byte("package main\n"+program), 0o600); err != nil {

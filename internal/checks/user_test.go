@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // userModules lists the modules that a program gets with this one, one a line.
@@ -59,7 +59,7 @@ func TestAUserGetsNoMoreModules(t *testing.T) {
 // it prints.
 func goIn(t *testing.T, folder string, args ...string) string {
 	t.Helper()
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "CGO_ENABLED=0")

@@ -13,7 +13,7 @@ import (
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/workqueue"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -62,7 +62,7 @@ type modelLane struct {
 }
 
 func TestFanoutModel(t *testing.T) {
-	for range tests.Fewer(32) {
+	for range testkit.Fewer(32) {
 		rapid.Check(t, func(rt *rapid.T) {
 			r := &modelRun{rt: rt}
 			buffers := rapid.SampledFrom([]int{12, 40}).Draw(rt, "buffers")

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
-	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 

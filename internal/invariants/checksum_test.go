@@ -5,7 +5,7 @@ package invariants_test
 import (
 	"testing"
 
-	"tagbus/netio/internal/invariants"
+	"tagbus/internal/invariants"
 )
 
 func TestChecksum(t *testing.T) {

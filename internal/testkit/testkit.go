@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tests says how much the tests of this module do.
+// Package testkit says how much the tests of this module do.
 //
 // There are three extents:
 //
@@ -13,7 +13,7 @@
 //
 // A test that leaves something out says so: it skips with a reason that
 // scripts/allowed-skips.txt lists, and make test prints it.
-package tests
+package testkit
 
 import (
 	"fmt"

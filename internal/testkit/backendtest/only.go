@@ -3,7 +3,7 @@
 package backendtest
 
 import (
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 )
@@ -14,7 +14,7 @@ import (
 // and make invariants run, together, each configuration at least once.
 func Only(t netiotest.TB, race, plain bool) {
 	t.Helper()
-	if reason := leftOut(race, plain, tests.Race, tests.All()); reason != "" {
+	if reason := leftOut(race, plain, testkit.Race, testkit.All()); reason != "" {
 		t.Skipf("%s", reason)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/internal/goroutine"
 	"tagbus/netio"
-	"tagbus/netio/internal/goroutine"
 )
 
 // Loop is a netio.Loop without file descriptors: one goroutine, a queue and

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 func (e *endpoint) mark() *taskMark { return &e.taskMark }

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"tagbus/internal/goroutine"
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/goroutine"
-	"tagbus/netio/internal/invariants"
 )
 
 // backend is a netio.Backend on a Network. What happens to its endpoints is

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // endpoint is one side of a connection on a Network: the methods that its user

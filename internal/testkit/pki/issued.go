@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identitytest makes certificates for tests: CAs, what they issue and revoke, and files
+// Package pki makes certificates for tests: CAs, what they issue and revoke, and files
 // of them.
-package identitytest
+package pki
 
 import (
 	"crypto/ecdsa"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build race
+//go:build !race
 
-package tests
+package testkit
 
 // Race reports whether the race detector is on.
-const Race = true
+const Race = false

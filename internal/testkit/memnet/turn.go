@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/internal/goroutine"
 	"tagbus/netio"
-	"tagbus/netio/internal/goroutine"
 )
 
 // turnBudget is how many messages an endpoint receives, and how many it sends,

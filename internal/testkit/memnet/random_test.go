@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio/netiotest"
 )
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tests_test
+package testkit_test
 
 import (
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 func TestAll(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "all": true} {
 		t.Setenv("TAGBUS_TESTS", value)
-		if got := tests.All(); got != want {
+		if got := testkit.All(); got != want {
 			t.Errorf("All with TAGBUS_TESTS=%s: got %t, want %t", value, got, want)
 		}
 	}
@@ -24,15 +24,15 @@ func TestAnExtentThatDoesNotExistPanics(t *testing.T) {
 			t.Errorf("All with TAGBUS_TESTS=yes: got no panic, want one")
 		}
 	}()
-	tests.All()
+	testkit.All()
 }
 
 func TestFewer(t *testing.T) {
 	want := 400
-	if tests.Race {
+	if testkit.Race {
 		want = 100
 	}
-	if got := tests.Fewer(400); got != want {
+	if got := testkit.Fewer(400); got != want {
 		t.Errorf("Fewer(400): got %d, want %d", got, want)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 )
 
 // TestDirectTakesWhatItIsTold sends directly with a window of 10 bytes, which are free.

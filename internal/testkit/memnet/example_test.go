@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 )
 
 // reporter is a Handler that reports what becomes of its connection.

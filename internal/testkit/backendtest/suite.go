@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/reactor"
 )

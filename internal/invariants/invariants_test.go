@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/netio/internal/invariants"
+	"tagbus/internal/invariants"
 )
 
 func TestPoisonLeavesNoByte(t *testing.T) {

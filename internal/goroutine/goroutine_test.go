@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"tagbus/netio/internal/goroutine"
+	"tagbus/internal/goroutine"
 )
 
 func TestEachGoroutineHasItsNumber(t *testing.T) {
