@@ -103,7 +103,7 @@ func (j *joiner) add(b []byte, from *bus.Peer) ([]byte, error) {
 // piece is one that was read.
 type piece struct {
 	head    []byte // the beginning of the packet, without the flag
-	at, all int64 // unsigned in the file
+	at, all int64  // unsigned in the file
 	rest    []byte
 }
 
