@@ -180,6 +180,30 @@ func (p *Publisher) unroute(l *link, f func()) {
 	}})
 }
 
+// bury drops what waits for a subscriber whose connection has ended, and then calls f. Loop
+// only.
+func (l *link) bury(f func()) {
+	l.buried = f
+	if _, done := l.out.Bury(1); done || l.pub.work.Ended() { // mostly unroute has done it
+		l.wasBuried()
+		return
+	}
+	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+		if steps, done = l.out.Bury(budget); done {
+			l.wasBuried()
+		}
+		return steps, done
+	}})
+}
+
+// wasBuried calls the function that waits for the end of bury.
+func (l *link) wasBuried() {
+	l.out.BuryAll()
+	f := l.buried
+	l.buried = nil
+	f()
+}
+
 // wasUnrouted calls the functions that wait for the end of unrouting.
 func (l *link) wasUnrouted() {
 	l.unrouted = true
