@@ -28,7 +28,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"tagbus/acl"
 	"tagbus/identity"
@@ -57,7 +59,10 @@ type Caller interface {
 // Addr is the remote address of a connection, as gRPC hands it on, and which caller is there.
 type Addr struct {
 	net.Addr
-	Caller Caller
+	Caller  Caller
+	Account any             // equal for all connections of a caller, as far as callers are told apart
+	Ended   <-chan struct{} // closed when the connection ends
+	Cut     func()          // ends the connection at once
 }
 
 // Access says what a caller may do. access.Access is one.
@@ -85,11 +90,23 @@ type Guard struct {
 
 	// Refused is told of each refusal; nil: nothing is.
 	Refused func(text string)
+
+	answers answers
 }
 
 // Options returns what a gRPC server needs to be guarded.
 func (g *Guard) Options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream)}
+	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.ForceServerCodecV2(newWireCodec())}
+}
+
+// addrOf returns where a request comes from; nil: it is not counted what is held for it.
+func addrOf(ctx context.Context) *Addr {
+	if p, ok := peer.FromContext(ctx); ok {
+		if at, ok := p.Addr.(*Addr); ok && at.Account != nil {
+			return at
+		}
+	}
+	return nil
 }
 
 // callerOf returns which caller makes a request; nil: none is known.
@@ -144,9 +161,9 @@ func (g *Guard) unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 		}
 		return nil, g.tell(err)
 	}
-	response, err := handler(ctx, request)
-	if err == nil {
-		shown.hide(response)
+	response, err := g.answer(ctx, request, shown, handler)
+	if status.Code(err) == codes.ResourceExhausted && caller.Rank() == Administrator {
+		return handler(ctx, request)
 	}
 	return response, err
 }
@@ -163,7 +180,7 @@ func (g *Guard) check(ctx context.Context, caller Caller, method string, request
 	switch r := request.(type) {
 	case *etcdserverpb.RangeRequest:
 		if method == methodRange {
-			return shown, g.inBus(caller, method, r.Key, r.RangeEnd)
+			return shown, g.scan(caller, method, r)
 		}
 	case *etcdserverpb.TxnRequest:
 		if method == methodTxn {

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
 // maxWatches is how many watches one stream may have. A directory uses one.
@@ -79,10 +80,29 @@ func (w *watched) check(message any) error {
 	return w.guard.inBus(w.caller, methodWatch, create.Key, create.RangeEnd)
 }
 
-// SendMsg sends an answer without the leases of entries.
+// SendMsg sends an answer without the leases of entries. A long one, such as the history of a bus,
+// waits until there is room for it.
 func (w *watched) SendMsg(message any) error {
-	if r, ok := message.(*etcdserverpb.WatchResponse); ok && len(r.GetEvents()) > 0 && !w.free.Load() {
-		message = withoutLeases(r)
+	r, ok := message.(*etcdserverpb.WatchResponse)
+	if !ok || len(r.GetEvents()) == 0 || w.free.Load() {
+		return w.ServerStream.SendMsg(message)
 	}
-	return w.ServerStream.SendMsg(message)
+	r = withoutLeases(r)
+	at, size := addrOf(w.Context()), proto.Size(r)
+	if at == nil || size <= smallAnswer {
+		return w.ServerStream.SendMsg(r)
+	}
+	h, err := w.guard.answers.take(w.Context(), at, min(size, heldForCaller))
+	if err != nil {
+		if w.caller.Rank() == Administrator {
+			return w.ServerStream.SendMsg(r)
+		}
+		return err
+	}
+	h.watch()
+	if err := w.ServerStream.SendMsg(&counted{r, h}); err != nil {
+		h.release()
+		return err
+	}
+	return nil
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // the codec
+	"google.golang.org/grpc/mem"
+)
+
+// counted is an answer that is held.
+type counted struct {
+	message any
+	held    *held
+}
+
+// wireCodec is that of etcd, and tells when an answer is written: neither the end of a request nor the
+// statistics of gRPC do, which hold the bytes in a queue then.
+type wireCodec struct {
+	encoding.CodecV2
+	sent, received prometheus.Counter
+}
+
+// newWireCodec returns a codec that counts as that of etcd does.
+func newWireCodec() wireCodec {
+	return wireCodec{
+		encoding.GetCodecV2("proto"),
+		counter("client_grpc_sent_bytes_total", "The total number of bytes sent to grpc clients."),
+		counter("client_grpc_received_bytes_total", "The total number of bytes received from grpc clients."),
+	}
+}
+
+// counter returns a counter that etcd has registered, or one that nothing shows.
+func counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "etcd", Subsystem: "network", Name: name, Help: help})
+	var there prometheus.AlreadyRegisteredError
+	if err := prometheus.Register(c); errors.As(err, &there) {
+		if known, ok := there.ExistingCollector.(prometheus.Counter); ok {
+			return known
+		}
+	}
+	return c
+}
+
+// Marshal implements encoding.CodecV2.
+func (c wireCodec) Marshal(v any) (mem.BufferSlice, error) {
+	answer, ok := v.(*counted)
+	if ok {
+		v = answer.message
+	}
+	bytes, err := c.CodecV2.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	c.sent.Add(float64(bytes.Len()))
+	if !ok {
+		return bytes, nil
+	}
+	if mem.IsBelowBufferPoolingThreshold(bytes.Len()) { // no pool is told of it
+		answer.held.release()
+		return bytes, nil
+	}
+	// bytes has one buffer, of which this one is another owner.
+	data := bytes.Materialize()
+	bytes.Free()
+	return mem.BufferSlice{mem.NewBuffer(&data, writtenPool{answer.held})}, nil
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (c wireCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	c.received.Add(float64(data.Len()))
+	return c.CodecV2.Unmarshal(data, v)
+}
+
+// writtenPool is told when the last byte of an answer is on its way.
+type writtenPool struct{ held *held }
+
+// Get implements mem.BufferPool. Nothing calls it.
+func (writtenPool) Get(length int) *[]byte {
+	bytes := make([]byte, length)
+	return &bytes
+}
+
+// Put implements mem.BufferPool.
+func (p writtenPool) Put(*[]byte) { p.held.release() }
