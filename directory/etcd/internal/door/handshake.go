@@ -7,8 +7,6 @@ import (
 	"crypto/tls"
 	"net"
 	"runtime"
-
-	"tagbus/directory/etcd/internal/guard"
 )
 
 // share is the part of the processors that handshakes may use at once. Any stranger can begin

@@ -35,6 +35,8 @@ import (
 	"tagbus/acl"
 	"tagbus/identity"
 	"tagbus/tags"
+
+	"tagbus/directory/etcd/internal/held"
 )
 
 // Rank is what a caller is to a member.
@@ -59,10 +61,8 @@ type Caller interface {
 // Addr is the remote address of a connection, as gRPC hands it on, and which caller is there.
 type Addr struct {
 	net.Addr
-	Caller  Caller
-	Account any             // equal for all connections of a caller, as far as callers are told apart
-	Ended   <-chan struct{} // closed when the connection ends
-	Cut     func()          // ends the connection at once
+	Caller Caller
+	Conn   *held.Conn
 }
 
 // Access says what a caller may do. access.Access is one.
@@ -91,19 +91,19 @@ type Guard struct {
 	// Refused is told of each refusal; nil: nothing is.
 	Refused func(text string)
 
-	answers answers
+	answers held.Answers
 }
 
 // Options returns what a gRPC server needs to be guarded.
 func (g *Guard) Options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.ForceServerCodecV2(newWireCodec())}
+	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.ForceServerCodecV2(held.Codec())}
 }
 
-// addrOf returns where a request comes from; nil: it is not counted what is held for it.
-func addrOf(ctx context.Context) *Addr {
+// connOf returns the connection of a request; nil: what is held for it is not counted.
+func connOf(ctx context.Context) *held.Conn {
 	if p, ok := peer.FromContext(ctx); ok {
-		if at, ok := p.Addr.(*Addr); ok && at.Account != nil {
-			return at
+		if at, ok := p.Addr.(*Addr); ok {
+			return at.Conn
 		}
 	}
 	return nil
@@ -161,9 +161,9 @@ func (g *Guard) unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 		}
 		return nil, g.tell(err)
 	}
-	response, err := g.answer(ctx, request, shown, handler)
+	response, err := g.answer(ctx, caller, request, shown, handler)
 	if status.Code(err) == codes.ResourceExhausted && caller.Rank() == Administrator {
-		return handler(ctx, request)
+		return handler(ctx, request) // it shares the bounds of its host, and is not held to them
 	}
 	return response, err
 }

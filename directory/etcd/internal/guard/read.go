@@ -4,19 +4,24 @@ package guard
 
 import (
 	"context"
+	"errors"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	etcdtxn "go.etcd.io/etcd/server/v3/etcdserver/txn"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"tagbus/internal/sanitize"
+
+	"tagbus/directory/etcd/internal/held"
 )
 
-// How many keys one read has at most, and how many of them are read from the disk at once: a read ends
+// How long one read is, how many keys it has at most, and how many of them are read from the disk at once: a read ends
 // when its answer is too long, and has little more than that until then.
 const (
+	longestEntry  = 1536 << 10        // that a member takes, which member.MaxEntry says too
+	longestAnswer = 16 * longestEntry // to one read
+
 	maxKeys    = 256 // as package directory/etcd asks for
 	maxKeyOnly = 1 << 14
 	stepKeys   = 8
@@ -30,10 +35,16 @@ func (g *Guard) scan(caller Caller, method string, r *etcdserverpb.RangeRequest)
 	if err := g.inBus(caller, method, r.Key, r.RangeEnd); err != nil {
 		return err
 	}
-	if len(r.RangeEnd) > 0 && !r.CountOnly && (!etcdtxn.IsDefaultOrdering(r.SortTarget, r.SortOrder) || etcdtxn.HasRevisionFilters(r)) {
+	if len(r.RangeEnd) > 0 && !r.CountOnly && readsAll(r) {
 		return g.refuse(caller, method, "a client reads in the order of keys, and without filters: sort what it gets; of other reads "+g.Hint)
 	}
 	return nil
+}
+
+// readsAll reports whether etcd reads all keys of a range whatever its limit is.
+func readsAll(r *etcdserverpb.RangeRequest) bool {
+	sorted := r.SortOrder != etcdserverpb.RangeRequest_NONE && (r.SortTarget != etcdserverpb.RangeRequest_KEY || r.SortOrder != etcdserverpb.RangeRequest_ASCEND)
+	return sorted || r.MinModRevision != 0 || r.MaxModRevision != 0 || r.MinCreateRevision != 0 || r.MaxCreateRevision != 0
 }
 
 // roomFor returns how long the answer to a request may be, bytes; 0: it is short.
@@ -82,8 +93,8 @@ func limitOf(r *etcdserverpb.RangeRequest) int {
 }
 
 // answer makes the answer to a request of a client that it may make.
-func (g *Guard) answer(ctx context.Context, request any, shown leases, handler grpc.UnaryHandler) (any, error) {
-	room, at := roomFor(request), addrOf(ctx)
+func (g *Guard) answer(ctx context.Context, caller Caller, request any, shown leases, handler grpc.UnaryHandler) (any, error) {
+	room, at := roomFor(request), connOf(ctx)
 	if room == 0 || at == nil {
 		response, err := handler(ctx, request)
 		if err == nil {
@@ -91,40 +102,55 @@ func (g *Guard) answer(ctx context.Context, request any, shown leases, handler g
 		}
 		return response, err
 	}
-	if !g.answers.hasRoom(at, room) && at.Caller.Rank() == Administrator {
-		return handler(ctx, request) // it shares the account of its host, and none of its bounds
-	}
 	r, isRange := request.(*etcdserverpb.RangeRequest)
 	isRange = isRange && len(r.RangeEnd) > 0
 	var header *etcdserverpb.ResponseHeader
 	if isRange && !r.Serializable {
 		// It may take long until the members agree on what is newest, and nothing is held meanwhile.
-		now, err := g.agree(ctx, r, handler)
-		if err != nil {
+		var err error
+		if header, err = g.agree(ctx, r, handler); err != nil {
 			return nil, err
 		}
-		header = now
 	}
-	h, err := g.answers.take(ctx, at, room)
-	if err != nil {
+	answer, err := g.room(ctx, caller, at, room)
+	if answer == nil || err != nil {
+		if err == nil {
+			return handler(ctx, request)
+		}
 		return nil, err
 	}
 	var response any
 	if isRange {
-		response, err = g.read(ctx, at.Caller, r, header, handler)
+		response, err = g.read(ctx, caller, r, header, handler)
 	} else {
 		response, err = handler(ctx, request)
 	}
 	if err != nil {
-		h.release()
+		answer.Release()
 		return nil, err
 	}
 	shown.hide(response)
 	if message, ok := response.(proto.Message); ok {
-		h.shrink(proto.Size(message))
+		answer.Shrink(proto.Size(message))
 	}
-	h.watch()
-	return &counted{response, h}, nil
+	return answer.Of(response), nil
+}
+
+// room returns an answer that has room, once there is some; nil: an administrator needs none, who shares the
+// bounds of its host.
+func (g *Guard) room(ctx context.Context, caller Caller, at *held.Conn, bytes int) (*held.Answer, error) {
+	if !g.answers.HasRoom(at, bytes) && caller.Rank() == Administrator {
+		return nil, nil
+	}
+	answer, err := g.answers.Take(ctx, at, bytes)
+	switch {
+	case errors.Is(err, held.ErrTooMany):
+		return nil, status.Error(codes.ResourceExhausted, Prefix+sanitize.Line(caller.String()+
+			" asks for more than it takes: 64 MiB of answers are held for a caller, and 192 MiB for all; read the answers, and ask for less at once"))
+	case err != nil:
+		return nil, status.FromContextError(err).Err()
+	}
+	return answer, nil
 }
 
 // agree returns the header of an answer that has what is newest.

@@ -80,28 +80,30 @@ func (w *watched) check(message any) error {
 	return w.guard.inBus(w.caller, methodWatch, create.Key, create.RangeEnd)
 }
 
-// SendMsg sends an answer without the leases of entries. A long one, such as the history of a bus,
-// waits until there is room for it.
+// smallEvents is how long the events of a watch are at least that are counted, bytes.
+const smallEvents = 1 << 10
+
+// SendMsg sends an answer without the leases of entries. Events, such as the history of a bus, wait until there is
+// room for them.
 func (w *watched) SendMsg(message any) error {
 	r, ok := message.(*etcdserverpb.WatchResponse)
 	if !ok || len(r.GetEvents()) == 0 || w.free.Load() {
 		return w.ServerStream.SendMsg(message)
 	}
 	r = withoutLeases(r)
-	at, size := addrOf(w.Context()), proto.Size(r)
-	if at == nil || size <= smallAnswer {
+	at, size := connOf(w.Context()), proto.Size(r)
+	if at == nil || size <= smallEvents {
 		return w.ServerStream.SendMsg(r)
 	}
-	h, err := w.guard.answers.take(w.Context(), at, min(size, heldForCaller))
+	answer, err := w.guard.room(w.Context(), w.caller, at, size)
 	if err != nil {
-		if w.caller.Rank() == Administrator {
-			return w.ServerStream.SendMsg(r)
-		}
 		return err
 	}
-	h.watch()
-	if err := w.ServerStream.SendMsg(&counted{r, h}); err != nil {
-		h.release()
+	if answer == nil {
+		return w.ServerStream.SendMsg(r)
+	}
+	if err := w.ServerStream.SendMsg(answer.Of(r)); err != nil {
+		answer.Release()
 		return err
 	}
 	return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package held
 
 import (
 	"errors"
@@ -11,10 +11,21 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// counted is an answer that is held.
-type counted struct {
-	message any
-	held    *held
+// message is one that is an answer.
+type message struct {
+	any
+	answer *Answer
+}
+
+// Of returns a message for gRPC, which releases the answer once it is written.
+func (h *Answer) Of(m any) any { return &message{m, h} }
+
+// MessageOf returns the message that Of was given.
+func MessageOf(of any) any {
+	if m, ok := of.(*message); ok {
+		return m.any
+	}
+	return of
 }
 
 // wireCodec is that of etcd, and tells when an answer is written: neither the end of a request nor the
@@ -24,8 +35,8 @@ type wireCodec struct {
 	sent, received prometheus.Counter
 }
 
-// newWireCodec returns a codec that counts as that of etcd does.
-func newWireCodec() wireCodec {
+// Codec returns the codec of a server, which counts in the metrics of etcd as that of etcd does.
+func Codec() encoding.CodecV2 {
 	return wireCodec{
 		encoding.GetCodecV2("proto"),
 		counter("client_grpc_sent_bytes_total", "The total number of bytes sent to grpc clients."),
@@ -47,11 +58,8 @@ func counter(name, help string) prometheus.Counter {
 
 // Marshal implements encoding.CodecV2.
 func (c wireCodec) Marshal(v any) (mem.BufferSlice, error) {
-	answer, ok := v.(*counted)
-	if ok {
-		v = answer.message
-	}
-	bytes, err := c.CodecV2.Marshal(v)
+	m, ok := v.(*message)
+	bytes, err := c.CodecV2.Marshal(MessageOf(v))
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +68,13 @@ func (c wireCodec) Marshal(v any) (mem.BufferSlice, error) {
 		return bytes, nil
 	}
 	if mem.IsBelowBufferPoolingThreshold(bytes.Len()) { // no pool is told of it
-		answer.held.release()
+		m.answer.Release()
 		return bytes, nil
 	}
 	// bytes has one buffer, of which this one is another owner.
 	data := bytes.Materialize()
 	bytes.Free()
-	return mem.BufferSlice{mem.NewBuffer(&data, writtenPool{answer.held})}, nil
+	return mem.BufferSlice{mem.NewBuffer(&data, writtenPool{m.answer})}, nil
 }
 
 // Unmarshal implements encoding.CodecV2.
@@ -76,7 +84,7 @@ func (c wireCodec) Unmarshal(data mem.BufferSlice, v any) error {
 }
 
 // writtenPool is told when the last byte of an answer is on its way.
-type writtenPool struct{ held *held }
+type writtenPool struct{ answer *Answer }
 
 // Get implements mem.BufferPool. Nothing calls it.
 func (writtenPool) Get(length int) *[]byte {
@@ -85,4 +93,4 @@ func (writtenPool) Get(length int) *[]byte {
 }
 
 // Put implements mem.BufferPool.
-func (p writtenPool) Put(*[]byte) { p.held.release() }
+func (p writtenPool) Put(*[]byte) { p.answer.Release() }
