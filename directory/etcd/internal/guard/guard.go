@@ -88,6 +88,10 @@ type Guard struct {
 	// passwords looked at, which costs much.
 	Authenticates func() bool
 
+	// History returns how much the members keep of what has changed since a revision, and which one is
+	// the last, as far as this member knows. It need not count beyond MaxReplay. nil: it is not looked at.
+	History func(since int64) (bytes int, last int64)
+
 	// Refused is told of each refusal; nil: nothing is.
 	Refused func(text string)
 

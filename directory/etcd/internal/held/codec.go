@@ -67,13 +67,11 @@ func (c wireCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return bytes, nil
 	}
-	if mem.IsBelowBufferPoolingThreshold(bytes.Len()) { // no pool is told of it
-		m.answer.Release()
-		return bytes, nil
-	}
-	// bytes has one buffer, of which this one is another owner.
 	data := bytes.Materialize()
 	bytes.Free()
+	if mem.IsBelowBufferPoolingThreshold(cap(data)) { // no pool is told of it
+		data = append(make([]byte, 0, shortest), data...)
+	}
 	return mem.BufferSlice{mem.NewBuffer(&data, writtenPool{m.answer})}, nil
 }
 
@@ -82,6 +80,9 @@ func (c wireCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	c.received.Add(float64(data.Len()))
 	return c.CodecV2.Unmarshal(data, v)
 }
+
+// shortest is the capacity of a buffer at least that has a pool in gRPC, bytes.
+const shortest = 1<<10 + 1
 
 // writtenPool is told when the last byte of an answer is on its way.
 type writtenPool struct{ answer *Answer }

@@ -232,6 +232,13 @@ func (h *Answer) drop() {
 	}
 }
 
+// Bytes returns how many bytes are counted.
+func (h *Answer) Bytes() int {
+	h.all.mutex.Lock()
+	defer h.all.mutex.Unlock()
+	return h.bytes
+}
+
 // Shrink counts fewer bytes, now that it is known how many there are.
 func (h *Answer) Shrink(bytes int) {
 	h.all.mutex.Lock()
