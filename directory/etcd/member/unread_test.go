@@ -93,7 +93,9 @@ func (g *guarded) large(t *testing.T, many int) {
 
 // Callers that ask for more than they read take little of a member, and keep no other one waiting for long.
 func TestUnreadAnswersAreBounded(t *testing.T) {
-	const connections, streams = 4, 100
+	const connections, streams = 3, 80
+	g := startGuarded(t)
+	g.large(t, 15)
 	from, to := []byte("/tagbus/daq/"), []byte("/tagbus/daq0")
 	watch := func(since int64, previous bool) *etcdserverpb.WatchRequest {
 		return &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: &etcdserverpb.WatchCreateRequest{Key: from, RangeEnd: to, StartRevision: since, PrevKv: previous}}}
@@ -113,8 +115,6 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 		{"signs of life", etcdserverpb.Lease_LeaseKeepAlive_FullMethodName, &etcdserverpb.LeaseKeepAliveRequest{ID: 5}, 500},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := startGuarded(t)
-			g.large(t, 15)
 			reader := g.client(t, honest)
 			ctx, cancel := context.WithCancel(t.Context())
 			var asking sync.WaitGroup

@@ -18,8 +18,8 @@ import (
 // each stream until that takes it. A client that was away for longer looks at the entries again.
 const MaxReplay = 32 << 20
 
-// settled is how long etcd takes to read the history for a watch, about.
-const settled = 500 * time.Millisecond
+// settled is how long etcd takes at most to read the history for a watch, on a member that has much to do.
+const settled = 5 * time.Second
 
 // replays are the watches of one stream to which etcd tells its history.
 //

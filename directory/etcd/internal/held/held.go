@@ -64,7 +64,7 @@ type conn struct {
 	*Conn
 	of      *caller
 	held    int
-	answers []*Answer // the oldest first
+	answers map[*Answer]struct{}
 }
 
 // wait is a request that waits for room.
@@ -79,7 +79,7 @@ type Answer struct {
 	all   *Answers
 	conn  *conn
 	bytes int
-	since time.Time // when it got its room
+	since time.Time // when it got its room, or was made
 }
 
 // HasRoom reports whether a request has room without waiting.
@@ -134,7 +134,7 @@ func (a *Answers) connOf(c *Conn) *conn {
 	}
 	at := of.conns[c]
 	if at == nil {
-		at = &conn{Conn: c, of: of}
+		at = &conn{Conn: c, of: of, answers: make(map[*Answer]struct{})}
 		of.conns[c] = at
 		go func() {
 			<-c.Ended
@@ -160,8 +160,8 @@ func (a *Answers) forget(at *conn) {
 
 // empty drops all answers of a connection. mutex is held.
 func (c *conn) empty() {
-	for len(c.answers) > 0 {
-		c.answers[len(c.answers)-1].drop()
+	for h := range c.answers {
+		h.drop()
 	}
 }
 
@@ -213,7 +213,7 @@ func (a *Answers) serve() (waiting []*caller) {
 // enter counts an answer. mutex is held.
 func (h *Answer) enter() {
 	h.since = time.Now()
-	h.conn.answers = append(h.conn.answers, h)
+	h.conn.answers[h] = struct{}{}
 	h.count(h.bytes)
 }
 
@@ -226,8 +226,8 @@ func (h *Answer) count(bytes int) {
 
 // drop counts an answer no longer. Idempotent. mutex is held.
 func (h *Answer) drop() {
-	if i := slices.Index(h.conn.answers, h); i >= 0 {
-		h.conn.answers = slices.Delete(h.conn.answers, i, i+1)
+	if _, in := h.conn.answers[h]; in {
+		delete(h.conn.answers, h)
 		h.count(-h.bytes)
 	}
 }
@@ -239,11 +239,12 @@ func (h *Answer) Bytes() int {
 	return h.bytes
 }
 
-// Shrink counts fewer bytes, now that it is known how many there are.
+// Shrink says that the answer is made, and counts fewer bytes, now that it is known how many there are.
 func (h *Answer) Shrink(bytes int) {
 	h.all.mutex.Lock()
 	defer h.all.mutex.Unlock()
-	if bytes < h.bytes && slices.Contains(h.conn.answers, h) {
+	h.since = time.Now()
+	if _, in := h.conn.answers[h]; in && bytes < h.bytes {
 		h.count(bytes - h.bytes)
 		h.bytes = bytes
 		h.all.serve()

@@ -61,11 +61,19 @@ func (a *Answers) way(now time.Time) *conn {
 	return nil
 }
 
+// left returns for how long a connection has left an answer. mutex is held.
+func (c *conn) left(now time.Time) (longest time.Duration) {
+	for h := range c.answers {
+		longest = max(longest, now.Sub(h.since))
+	}
+	return longest
+}
+
 // way returns which connection holds most of those that have left an answer for so long; nil: none has.
 // mutex is held.
 func (c *caller) way(now time.Time, long time.Duration) (way *conn) {
 	for _, at := range c.conns {
-		if len(at.answers) > 0 && now.Sub(at.answers[0].since) >= long && (way == nil || at.held > way.held) {
+		if (way == nil || at.held > way.held) && at.left(now) >= long {
 			way = at
 		}
 	}
