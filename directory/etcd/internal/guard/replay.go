@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	"tagbus/directory/etcd/internal/held"
 )
@@ -57,7 +57,7 @@ func (w *watched) replay(create *etcdserverpb.WatchCreateRequest) (answered bool
 	defer w.sending.Unlock()
 	return true, w.counted.SendMsg(&etcdserverpb.WatchResponse{
 		Header: &etcdserverpb.ResponseHeader{Revision: revision}, WatchId: noWatch, Created: true, Canceled: true,
-		CompactRevision: revision, CancelReason: grpc.ErrorDesc(rpctypes.ErrGRPCCompacted),
+		CompactRevision: revision, CancelReason: status.Convert(rpctypes.ErrGRPCCompacted).Message(),
 	})
 }
 

@@ -92,7 +92,7 @@ func TestRoomForAHistory(t *testing.T) {
 				t.Errorf("more events: %t: got room: %t", more, !more)
 			}
 		}
-		time.Sleep(2 * settled)
+		<-time.After(2 * settled)
 		synctest.Wait()
 		if !g.answers.HasRoom(at, held.ForCaller-leastAnswer) {
 			t.Error("a history without events: got no room, want it back")

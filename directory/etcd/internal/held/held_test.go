@@ -67,7 +67,7 @@ func TestUntakenAnswersGiveWay(t *testing.T) {
 				if took := time.Since(began); took > test.most {
 					t.Errorf("got 10 answers after %v, want %v at most", took, test.most)
 				}
-				time.Sleep(hurried + 2*lookEvery)
+				<-time.After(hurried + 2*lookEvery)
 				synctest.Wait()
 				if !cut.Load() || cutToo.Load() {
 					t.Errorf("got greedy cut: %t, honest cut: %t, want the greedy one alone", cut.Load(), cutToo.Load())
@@ -129,7 +129,7 @@ func TestLeftAnswersEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(untaken / 5)
+			<-time.After(untaken / 5)
 			next, nextErr := a.Take(t.Context(), taking, 1)
 			last.Release()
 			last, err = next, nextErr
