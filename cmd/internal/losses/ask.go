@@ -24,6 +24,9 @@ const (
 	// maxDead is how many are named that have gone without a word.
 	maxDead = 5
 
+	// maxCut is how many are named whose connections have ended.
+	maxCut = 5
+
 	// maxPeers is how many peers all instances together tell of, if more than a few have
 	// lost messages. What others have lost is then in a row without peer.
 	maxPeers = 1 << 17
@@ -47,7 +50,7 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 	all, silent, denied := len(o.Rows), f.noteSilent(o, 0), tool.Denied(o)
 	lossy := make(map[string]bool)
 	for i := range o.Rows {
-		if s := o.Rows[i].State; s != nil && (state.Lost(s.Losses) > 0 || s.Sending != nil && s.Sending.Unconfirmed > 0) {
+		if s := o.Rows[i].State; s != nil && (state.Lost(s.Losses) > 0 || s.Sending != nil && (s.Sending.Unconfirmed > 0 || s.Broken > 0)) {
 			lossy[o.Rows[i].Entry.Instance] = true
 		}
 	}
@@ -56,6 +59,7 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 		o = w.Look(ctx, keep, r.question(len(lossy)), r.env.Timeout)
 		silent = f.noteSilent(o, silent)
 		r.take(&f, o)
+		f.noteCutOff(o)
 	}
 	if silent > maxSilent {
 		f.note("nor could %s", units.FormatNumber(silent-maxSilent, "other"))
@@ -106,12 +110,32 @@ func (f *found) noteDead(o overview.Overview) {
 			dead = append(dead, p)
 		}
 	}
-	for i, g := range overview.Groups(dead) {
+	groups := overview.Groups(dead)
+	for i, g := range groups {
 		if i == maxDead {
-			f.note("nor do counts have what %s held that have gone so", units.FormatNumber(len(dead)-maxDead, "other"))
+			f.note("nor do counts have what %s held that have gone so", units.FormatNumber(len(groups)-maxDead, "other"))
 			return
 		}
 		f.note("%s: %s; what it held is in no count", g.Culprit.Called(), cli.Words(g.Text()))
+	}
+}
+
+// noteCutOff notes the peers whose connections end again and again: each costs messages, which
+// are in no count before the peer has said what it has.
+func (f *found) noteCutOff(o overview.Overview) {
+	var cut []overview.Problem
+	for _, p := range o.Problems() {
+		if p.ID == overview.PeerCutOff {
+			cut = append(cut, p)
+		}
+	}
+	groups := overview.Groups(cut)
+	for i, g := range groups {
+		if i == maxCut {
+			f.note("nor did the connections of %s last", units.FormatNumber(len(groups)-maxCut, "other"))
+			return
+		}
+		f.note("%s: %s", g.Culprit.Called(), cli.Words(g.Text()))
 	}
 }
 

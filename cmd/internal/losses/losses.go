@@ -116,8 +116,14 @@ func (r *reporter) show(out io.Writer, f found) error {
 	if err := write(out, r.env.JSON, time.Now(), shown); err != nil {
 		return err
 	}
-	if open := unconfirmedIn(rows); open > 0 {
-		f.note("%s unconfirmed: lost or received, their subscribers have gone without saying it, and say it if they come back", units.FormatNumber(open, "message"))
+	switch gone, back := unconfirmedIn(rows); {
+	case gone > 0 && back > 0:
+		f.note("%s unconfirmed: lost or received. Subscribers of %s are connected again and have not said it yet, the others have gone, and say it if they come back",
+			units.FormatNumber(gone+back, "message"), units.FormatCount(back))
+	case back > 0:
+		f.note("%s unconfirmed: lost or received, their subscribers are connected again and have not said it yet", units.FormatNumber(back, "message"))
+	case gone > 0:
+		f.note("%s unconfirmed: lost or received, their subscribers have gone without saying it, and say it if they come back", units.FormatNumber(gone, "message"))
 	}
 	switch {
 	case all == 0:
@@ -137,12 +143,17 @@ func (r *reporter) show(out io.Writer, f found) error {
 	return err
 }
 
-// unconfirmedIn returns how many messages of rows are unconfirmed.
-func unconfirmedIn(rows []Row) (messages uint64) {
+// unconfirmedIn returns how many messages of rows are unconfirmed: of subscribers that have gone, and
+// of those that are connected again.
+func unconfirmedIn(rows []Row) (gone, back uint64) {
 	for i := range rows {
-		if rows[i].Cause == Unconfirmed {
-			messages += rows[i].Messages
+		switch {
+		case rows[i].Cause != Unconfirmed:
+		case rows[i].back:
+			back += rows[i].Messages
+		default:
+			gone += rows[i].Messages
 		}
 	}
-	return messages
+	return gone, back
 }
