@@ -123,11 +123,11 @@ var words = map[string]word{
 		return "it went without goodbye" + at(p.First) + " and has not come back: " + p.Why
 	}, "look whether it is killed, stopped or cut off, and start it again"},
 	PeerCutOff: {func(p *Problem) string {
-		text := fmt.Sprintf("its connection ended without goodbye %s%s, and it came back", times(p.Count), span(p.First, p.Last))
-		if p.Count > 1 {
-			text = fmt.Sprintf("it is cut off again and again: its connections ended without goodbye %s%s; the last", times(p.Count), span(p.First, p.Last))
+		how := fmt.Sprintf("ended without goodbye %s%s", times(p.Count), span(p.First, p.Last))
+		if p.Count == 1 {
+			return "its connection " + how + because(p.Why) + "; it has come back"
 		}
-		return text + because(p.Why)
+		return "it is cut off again and again: its connections " + how + "; the last" + because(p.Why)
 	}, "if it took nothing, make it faster, or raise publisher --max-stall, or the time of its --policy disconnect; else look at the network between the two"},
 	Resending: {func(p *Problem) string {
 		share := units.FormatFigure(100 * float64(p.Count) / float64(max(1, p.Of)))
