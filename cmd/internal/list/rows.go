@@ -214,6 +214,8 @@ const maxReasons = 20
 func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, all int) {
 	say := func(format string, args ...any) { fmt.Fprintln(out, sanitize.Linef(format, args...)) }
 	switch {
+	case all == 0 && len(o.Dead) > 0:
+		say("%s has no program that lives", l.env.Bus)
 	case all == 0:
 		say("%s is empty: start a publisher, or a receiver, with the same --bus", l.env.Bus)
 	case len(rows) == 0 && l.clients():
@@ -222,6 +224,9 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 		say("none of %s in %s is what was asked for", entries(all), l.env.Bus)
 	case shown < len(rows):
 		say("%d of %d (--head)", shown, len(rows))
+	}
+	for _, line := range tool.DeadLines(overview.Overview{Time: o.Time, Dead: o.Dead}, l.keep) {
+		say("%s", line)
 	}
 	named, more := 0, 0
 	for i := range rows {

@@ -88,10 +88,11 @@ type reporter struct {
 
 // found is what one look has found.
 type found struct {
-	rows   []Row
-	notes  []string // what the rows do not say
-	denied error    // of tool.Denied
-	where  string   // where there are none, if there are none
+	rows       []Row
+	notes      []string // what the rows do not say
+	unanswered error    // of tool.Unanswered
+	older      int      // records of files that are of before --since
+	where      string   // where there are none, if there are none
 }
 
 func (f *found) note(format string, args ...any) {
@@ -126,6 +127,10 @@ func (r *reporter) show(out io.Writer, f found) error {
 		f.note("%s unconfirmed: lost or received, their subscribers have gone without saying it, and say it if they come back", units.FormatNumber(gone, "message"))
 	}
 	switch {
+	case all == 0 && f.unanswered != nil:
+		f.note("no losses are known, which is not all: %s", f.where)
+	case all == 0 && f.older > 0:
+		f.note("no losses since then: %s", f.where)
 	case all == 0:
 		f.note("no losses: %s", f.where)
 	case len(rows) == 0:
@@ -138,7 +143,7 @@ func (r *reporter) show(out io.Writer, f found) error {
 		_, err = io.WriteString(notes, strings.Join(f.notes, "\n")+"\n")
 	}
 	if err == nil && r.Watch == 0 {
-		err = f.denied
+		err = f.unanswered
 	}
 	return err
 }
