@@ -153,10 +153,11 @@ func (r *run) counted(ctx context.Context) error {
 		return o.Problem
 	}
 	r.lacks = [2]error{r.lacks[1], tool.Unanswered(o, serves)}
-	for _, line := range tool.DeadLines(o, serves) {
+	dead := tool.DeadLines(o, serves)
+	for _, line := range dead {
 		r.note("%s", line)
 	}
-	if len(o.Rows) == 0 {
+	if len(o.Rows) == 0 && len(dead) == 0 {
 		r.note("no publisher or receiver of these tags is in %s yet: start one with the same --bus", r.env.Bus)
 	}
 	var rates []rate
