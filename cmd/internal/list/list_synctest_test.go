@@ -221,3 +221,19 @@ func TestABusOfTheDeadIsNotEmpty(t *testing.T) {
 		t.Errorf("got %q, want %q", notes.String(), want)
 	}
 }
+
+// TestDamagedEntriesLeaveRoom: each of thousands of damaged entries had a line.
+func TestDamagedEntriesLeaveRoom(t *testing.T) {
+	damaged := three()
+	var problems []error
+	for i := range 4000 {
+		problems = append(problems, fmt.Errorf("read Xa%d.jsonl: line 1: no JSON", i))
+	}
+	damaged.err = errors.Join(append(problems, errors.New("read other.jsonl: permission denied"))...)
+	_, notes, err := listed(t, Command{}, false, damaged, nil)
+	want := "read Xa0.jsonl: line 1: no JSON\nread Xa1.jsonl: line 1: no JSON\nread Xa2.jsonl: line 1: no JSON\nread other.jsonl: permission denied\n" +
+		"3,997 more like this: read *: line *: no JSON: tagbus check -v names each\n"
+	if notes != want || err != nil {
+		t.Errorf("got %q and %v, want %q", notes, err, want)
+	}
+}
