@@ -136,7 +136,7 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 // account opens the account of a new lane. Loop only, and fan.Mu is held.
 func (p *Publisher) account(l *link, w *fanout.Wish) *ledger.Lane {
 	p.heart.Quicken(p.maxStall(policyFrom(w.Policy)))
-	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
+	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer, past: p.pastOf(l)}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }
 
 // unsubscribe ends a subscription and acknowledges that. It acknowledges an unknown one
