@@ -220,7 +220,8 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 	}
 	reportEntry(p.registered, p.loop, &p.entry, p.event)
 	p.tell(placeEvents(at, nil))
-	p.unfollow = followHost(p.cfg.host, l, at, p.move)
+	follows, watches := followHost(p.cfg.host, l, at, p.move), watchAddresses(p.cfg.host, l, at.Addresses, p.tell)
+	p.unfollow = func() { follows(); watches() }
 	return nil
 }
 

@@ -102,7 +102,8 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	}
 	reportEntry(r.registered, r.sub.loop, &r.sub.counters.entry, r.sub.event)
 	r.tell(placeEvents(at, nil))
-	r.unfollow = followHost(r.cfg.host, l, at, r.move)
+	follows, watches := followHost(r.cfg.host, l, at, r.move), watchAddresses(r.cfg.host, l, at.Addresses, r.tell)
+	r.unfollow = func() { follows(); watches() }
 	return nil
 }
 

@@ -245,6 +245,16 @@ func TestHangupReadsFilesAgain(t *testing.T) {
 	}
 }
 
+// TestNoTerminalGoesThatWasNotThere: a service has none, and is only asked to end.
+func TestNoTerminalGoesThatWasNotThere(t *testing.T) {
+	follow(t, Config{}, false, func(b *bed) {
+		b.send(syscall.SIGHUP)
+		if s, why := b.cause(); s != syscall.SIGHUP || why != "the end was asked for" {
+			t.Errorf("got %v %q, want that the end was asked for", s, why)
+		}
+	})
+}
+
 // TestOtherSignalsEndWhatReadsAgain.
 func TestOtherSignalsEndWhatReadsAgain(t *testing.T) {
 	follow(t, Config{Rereads: always}, true, func(b *bed) {
