@@ -50,7 +50,6 @@ type State struct {
 	Silent       uint64 `json:"silent_peers"`       // connections closed here because nothing was heard
 	Broken       uint64 `json:"broken_connections"` // connections that ended without goodbye
 	EntryFailing bool   `json:"entry_failing"`      // the entry in the directory cannot be renewed now
-	EntryCrowded bool   `json:"entry_crowded"`      // it is one of more than programs follow: some may not find it
 	Losses       []Loss `json:"losses,omitempty"`   // of all peers, those that are gone too
 	Path         *Path  `json:"path,omitempty"`     // sum of the connections that are open; absent if the transport measures nothing, or there are more than 1,024
 
@@ -70,6 +69,8 @@ type State struct {
 	Asked     []Tag `json:"asked_tags,omitempty"`   // those of Question.Tags that are known
 
 	Monitor string `json:"monitor,omitempty"` // announced: where its process serves metrics and its state by HTTP
+
+	EntryCrowded bool `json:"entry_crowded"` // its entry is one of more than programs follow: some may not find it
 }
 
 // Sending is what only a publisher or sender counts.

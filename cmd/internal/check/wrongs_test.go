@@ -137,6 +137,10 @@ var wrongs = []wrong{
 	{"an address cannot be reached", failing(refused(syscall.EHOSTUNREACH), 0)},
 	{"an address cannot be dialed", failing(refused(syscall.EINVAL), 0)},
 	{"an address does not answer", failing(fmt.Errorf("%w: no connection", observer.ErrTimeout), 0)},
+	{"an address has left this host", func(s *seen) {
+		failing(fmt.Errorf("%w: no connection", observer.ErrTimeout), 0)(s)
+		s.entries[0].Entry.Host, s.entries[0].greets[0].local = s.us.host, false
+	}},
 	{"an address does not answer the system", failing(refused(context.DeadlineExceeded), 0)},
 	{"an address says nothing", failing(fmt.Errorf("%w: it takes connections and says nothing", observer.ErrNotTagbus), time.Millisecond)},
 	{"an address closes connections", failing(fmt.Errorf("%w: it closes the connection: %w", observer.ErrNotTagbus, io.EOF), time.Millisecond)},
