@@ -3,7 +3,6 @@
 package bus
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/hostaddr"
+	"tagbus/internal/sanitize"
 )
 
 // AddressGoneError is the cause of a Problem event of a publisher or a receiver whose address, of
@@ -25,9 +25,9 @@ type AddressGoneError struct {
 // Error names the address, and what to do.
 func (e *AddressGoneError) Error() string {
 	if e.Over {
-		return fmt.Sprintf("bus: %v is an address of this host again, after %v without", e.Addr, e.Lasted.Round(time.Millisecond))
+		return sanitize.Linef("bus: %v is an address of this host again, after %v without", e.Addr, e.Lasted.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("bus: %v, which is announced, is not an address of this host any more: no program connects by it: give the host the address again, or listen on 0.0.0.0, which follows what the host has", e.Addr)
+	return sanitize.Linef("bus: %v, which is announced, is not an address of this host any more: no program connects by it: give the host the address again, or listen on 0.0.0.0, which follows what the host has", e.Addr)
 }
 
 // watchAddresses tells when an announced address leaves the host, in a goroutine of its own. One
