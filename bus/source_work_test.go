@@ -16,7 +16,7 @@ import (
 )
 
 // Tags that come and go must not add up in the memory of a subscriber.
-func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
+func TestSubscriber_forgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 	network, dir := memnet.New(), memory.New()
 	open := func(host string) (*memnet.Loop, netip.AddrPort) {
 		loop := memnet.NewLoop()
@@ -59,7 +59,7 @@ func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 
 // A tag may be forgotten and wanted again between a loss and the report of it: nothing of it is
 // known then, and a publisher ends a connection for a total of 0.
-func TestAReportHasNoTagOfWhichNothingIsKnown(t *testing.T) {
+func TestSubscriber_aReportHasNoTagOfWhichNothingIsKnown(t *testing.T) {
 	n := new(sourceLane)
 	for tag := tags.Tag(1); tag <= 2; tag++ {
 		n.received.Add(tag, func(*received) {})
