@@ -70,7 +70,7 @@ func (b *leaveBed) crowd(n int, set tags.Set, policy subscription.Policy) (boxes
 
 // want is subscribe, with the steps that it takes.
 func (b *leaveBed) want(box *modelBox, set tags.Set, policy subscription.Policy) (steps int) {
-	g := box.Outbox.Subscribe([]Wish{{Request: &subscription.Subscribe{ID: 1, Lane: 1}, Set: set}}, Terms{
+	g := box.Subscribe([]Wish{{Request: &subscription.Subscribe{ID: 1, Lane: 1}, Set: set}}, Terms{
 		Check:    func(w *Wish) (refusal, fault error) { w.Policy = policy; return nil, nil },
 		Steps:    func(*Wish) int { return 1 },
 		Account:  func(w *Wish) *ledger.Lane { return account(1, w) },
@@ -124,8 +124,11 @@ func TestACrowdThatLeavesAtOnceStopsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []subscription.Policy{
-		{Kind: subscription.Block}, {Kind: subscription.DropNewest}, {Kind: subscription.DropOldest},
-		{Kind: subscription.Latest}, {Kind: subscription.Sample, Every: 2},
+		{Kind: subscription.Block},
+		{Kind: subscription.DropNewest},
+		{Kind: subscription.DropOldest},
+		{Kind: subscription.Latest},
+		{Kind: subscription.Sample, Every: 2},
 	} {
 		t.Run(kind.String(), func(t *testing.T) {
 			b := newLeaveBed(t, known, 64)

@@ -150,10 +150,9 @@ func (g *Group) join(p *Problem) {
 	if g.InAll && !p.InAll {
 		g.InAll, g.own, g.others, g.First, g.Last = false, 0, 0, p.First, p.Last
 	}
-	switch {
-	case p.Witness == p.Culprit:
+	if p.Witness == p.Culprit {
 		g.own += p.Count
-	default:
+	} else {
 		g.others += p.Count
 	}
 	g.Count = max(g.own, g.others)
