@@ -94,7 +94,9 @@ var table = []rule{
 		"internal/build", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
-	{"bus/internal/request", "what was asked for does not depend on how it is asked", []string{"bus/internal/tagset", "tags"}},
+	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
+		"bus/internal/group", "bus/internal/positions", "bus/internal/tagset", "bus/internal/workqueue", "subscription", "tags",
+	}},
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/advertise", "the addresses of a listener depend on it and on the host alone", nil},

@@ -55,14 +55,10 @@ type source struct {
 	steps    int             // of work that the publisher's last message has caused
 	share    workqueue.Share // of the subscriber's work queue
 
-	asking  int           // groups that are being sent
-	wanting *Subscription // one that wanted the publisher when wanted last looked
+	wanting            *Subscription // one that wanted the publisher when wanted last looked
+	seeking, seekAgain bool          // one that wants the publisher is being looked for; and then once more
 
-	forgetting            bool // what belonged to the last connection is being forgotten
-	revising, reviseAgain bool // all subscriptions are being revised; and then once more
-	seeking, seekAgain    bool // they are being searched for one that wants the publisher; and then once more
-
-	requests     request.Book[*Subscription]
+	requests     request.Asker[*Subscription]
 	lanes        []*sourceLane              // by the number of the lane
 	lostSum      uint64                     // of lanes: messages lost or left out of all tags
 	losses       ledger.Counts              // of the publisher
@@ -90,6 +86,7 @@ func newSource(s *Subscriber) *source {
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.work.Share(src.pause, src.resume)
+	src.requests = request.NewAsker(asking{src}, &s.subs, &s.work, &src.share)
 	s.dialer.Prepare(&src.contact.Contact, src)
 	src.contact.report, src.contact.host = src.event, s.host
 	src.origin.Init(s.retainer, src.keep)
@@ -162,6 +159,7 @@ func (src *source) established(ep netio.Endpoint) {
 // lost cleans up after a connection, and dials again.
 func (src *source) lost(cause error) {
 	wasReady := src.contact.closed()
+	src.requests.Lost()
 	if src.parted && errors.Is(cause, io.EOF) {
 		cause = nil // the publisher has closed first
 	}
@@ -197,7 +195,7 @@ func (src *source) lost(cause error) {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
 	src.contact.Wait(0) // until the state of the connection is forgotten
-	src.revising, src.telling = false, false
+	src.telling = false
 	src.disconnect(src.goBack)
 }
 
@@ -219,7 +217,7 @@ func (src *source) unlisted() {
 	if src.contact.listed || src.contact.Pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
-	if src.forgetting || src.seeking {
+	if src.requests.Forgetting() || src.seeking {
 		return // unlisted is called again when that is done
 	}
 	if src.seeks() {

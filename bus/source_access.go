@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"tagbus/acl"
+	"tagbus/bus/internal/request"
 	"tagbus/identity"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -92,14 +93,9 @@ func (src *source) onRights(m *subscription.Rights) {
 	}
 	src.granted, src.awaiting = &set, false
 	src.reconsider()
-	src.steps += set.Parts() + stepsPerRequest*len(src.requests.All())
+	src.steps += set.Parts() + request.Steps*src.requests.Len()
 	src.contact.refusal = "" // of tags that it may have now
-	for _, r := range src.requests.All() {
-		if r.Denied() != nil {
-			r.AskAnew()
-			src.note(r)
-		}
-	}
+	src.requests.AskAnew()
 	src.consider()
 	src.tellDenied()
 }
@@ -170,7 +166,7 @@ func (src *source) denied(missing ...tags.Set) {
 	}
 	src.refuse(&AccessError{Who: src.sub.door.name(), Action: acl.Subscribe, Tags: set})
 	if bytes, err := some(set, subscription.MaxDenied).MarshalBinary(); err == nil {
-		src.sendInTurn(&subscription.Denied{Set: bytes})
+		src.requests.InTurn(&subscription.Denied{Set: bytes})
 	}
 }
 

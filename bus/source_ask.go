@@ -3,11 +3,12 @@
 package bus
 
 import (
-	"math"
-
-	"tagbus/bus/internal/group"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // consider connects if a subscription wants the publisher's tags. On a connection it
@@ -18,7 +19,7 @@ func (src *source) consider() {
 		src.seekWanted()
 	case src.contact.Ready():
 		if !src.awaiting {
-			src.askForAll()
+			src.requests.ConsiderAll()
 		}
 	} // otherwise it is asked for once the connection is ready
 }
@@ -36,7 +37,7 @@ func (src *source) seekWanted() {
 	found := false
 	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		found = found || src.needs(sub)
-		return stepsPerRequest*(1+src.served.Count()) + src.accessSteps(sub)
+		return asking{src}.Cost(sub)
 	})
 	src.sub.work.Add(func(budget int) (steps int, done bool) {
 		if steps, done = look(budget); !done && !found {
@@ -67,48 +68,9 @@ func (src *source) considerOne(sub *Subscription) {
 	if sub.over() {
 		return
 	}
-	r := src.revise(sub)
-	switch {
-	case src.contact.Idle():
-		if src.mayDial() && src.needs(sub) {
-			src.dialIfWanted()
-		}
-	case r != nil:
-		src.ask([]asked{src.asks(r)})
-	}
-}
-
-// revise compares the tags that the publisher is to send for a subscription with those
-// asked for. It returns the request if a Subscribe is due, otherwise nil.
-func (src *source) revise(sub *Subscription) *subRequest {
-	want := src.allowed(sub)
-	r := src.requests.Of(sub.id)
-	if r != nil && r.Rewant(want) {
-		src.note(r)
-	}
-	switch {
-	case !src.contact.Ready() || src.awaiting || src.contact.ended || src.parted || r != nil && (r.Subscribing() || r.Leaving()):
-		return nil // it is looked at again when the connection is ready, or the answer comes
-	case r == nil:
-		if !src.concerns(sub) {
-			return nil
-		}
-		return request.New(sub, sub.id, sub.lane, want)
-	case r.Settled():
-		return nil
-	case !src.concerns(sub):
-		src.cease(r)
-		return nil
-	}
-	return r
-}
-
-// cease ends a request if its subscription wants nothing of this publisher any more.
-func (src *source) cease(r *subRequest) {
-	r.Drop()
-	src.leaveRequest(r)
-	if src.contact.listed { // otherwise Wanted misses a subscription that is about to ask
-		src.leaveIfUnneeded() // it may have been the refused rest
+	src.requests.Consider(sub)
+	if src.contact.Idle() && src.mayDial() && src.needs(sub) {
+		src.dialIfWanted()
 	}
 }
 
@@ -150,50 +112,19 @@ func (src *source) Wanted() bool {
 
 func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) && !src.contact.ended }
 
-// subscribe queues one subscription, in as many parts as it takes.
-func (src *source) subscribe(r *subRequest, resume, withNext bool) {
-	src.leaving = src.leaving && src.contact.ended
-	m := r.Sub.request()
-	m.Resume, m.WithNext = resume, withNext
-	parts, err := group.Parts(m, r.Sent())
-	if err != nil {
-		src.fail(err)
-		return
-	}
-	for _, part := range parts {
-		src.queue(part)
-	}
-}
-
-// leaveRequest sends an Unsubscribe for a request, if one is due.
-func (src *source) leaveRequest(r *subRequest) {
-	if r.Leave() {
-		src.sendInTurn(&subscription.Unsubscribe{ID: r.Sub.id})
-	}
-	src.note(r)
-}
-
 // unsubscribe ends a subscription that was closed here. What still arrives for
 // it counts as unwanted.
 func (src *source) unsubscribe(sub *Subscription) {
-	src.version++
-	r := src.requests.Of(sub.id)
-	if r != nil && r.Open() && src.contact.Ready() {
-		src.leaveRequest(r)
-		return
+	if !src.requests.Unsubscribe(sub, src.contact.Ready()) {
+		src.leaveIfUnneeded()
+		src.unlisted()
 	}
-	if r != nil {
-		r.Drop()
-		src.note(r)
-	}
-	src.leaveIfUnneeded()
-	src.unlisted()
 }
 
-// leaveIfUnneeded closes a connection that no subscription wants any more. During
-// askForAll, which may ask for more, it does nothing; askForAll calls it at its end.
+// leaveIfUnneeded closes a connection that no subscription wants any more. While all are
+// considered, which may ask for more, it does nothing; Considered calls it then.
 func (src *source) leaveIfUnneeded() {
-	if src.contact.Ready() && !src.revising && src.requests.Open() == 0 && !src.Wanted() {
+	if src.contact.Ready() && !src.requests.Considering() && src.requests.Open() == 0 && !src.Wanted() {
 		src.contact.ended = src.contact.ended || !src.contact.listed
 		src.leave()
 	}
@@ -203,37 +134,117 @@ func (src *source) leaveIfUnneeded() {
 // Unsubscribe was still unanswered. Then it calls then.
 func (src *source) disconnect(then func()) {
 	src.version++
-	src.asking, src.told = 0, nil
+	src.told = nil
 	for _, n := range src.lanes {
 		n.got.Disconnected()
 		n.dropping.Disconnected()
 	}
-	left := src.requests.All()
-	src.forgetting = true
-	forget := func(budget int) (steps int, done bool) {
-		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest {
-			src.disconnectOne(left[len(left)-1])
-			left = left[:len(left)-1]
-		}
-		if len(left) > 0 {
-			return steps, false
-		}
-		src.forgetting = false
-		then()
-		return steps, true
-	}
-	if src.sub.isDialed() { // the publisher may dial again at once, and there is one subscription
-		forget(math.MaxInt)
-		return
-	}
-	src.sub.work.Add(forget)
+	atOnce := src.sub.isDialed() // the publisher may dial again at once, and there is one subscription
+	src.requests.Disconnect(atOnce, then)
 }
 
-func (src *source) disconnectOne(r *subRequest) {
-	over := r.Sub.over()
-	r.Disconnected(over)
-	src.note(r)
-	if over {
-		r.Sub.maybeEnded()
+// asking is a source as its Asker sees it.
+type asking struct{ *source }
+
+// Key implements request.Side.
+func (asking) Key(sub *Subscription) (id uint64, lane uint16) { return sub.id, sub.lane }
+
+// Over implements request.Side.
+func (asking) Over(sub *Subscription) bool { return sub.over() }
+
+// Wants implements request.Side.
+func (src asking) Wants(sub *Subscription) tags.Set { return src.allowed(sub) }
+
+// Concerns implements request.Side.
+func (src asking) Concerns(sub *Subscription) bool { return src.concerns(sub) }
+
+// Cost implements request.Side.
+func (src asking) Cost(sub *Subscription) (steps int) {
+	return request.Steps*(1+src.served.Count()) + src.accessSteps(sub)
+}
+
+// Message implements request.Side.
+func (asking) Message(sub *Subscription) subscription.Subscribe { return sub.request() }
+
+// MayAsk implements request.Side.
+func (src asking) MayAsk() bool {
+	return src.contact.Ready() && !src.awaiting && !src.contact.ended && !src.parted
+}
+
+// Queue implements request.Side.
+func (src asking) Queue(m subscription.Message) { src.queue(m) }
+
+// Pump implements request.Side.
+func (src asking) Pump() { src.pump() }
+
+// Fail implements request.Side.
+func (src asking) Fail(err error) { src.fail(err) }
+
+// Stay implements request.Side.
+func (src asking) Stay() { src.leaving = src.leaving && src.contact.ended }
+
+// Changed implements request.Side.
+func (src asking) Changed() { src.version++ }
+
+// Ceased implements request.Side.
+func (src asking) Ceased() {
+	if src.contact.listed { // otherwise Wanted misses a subscription that is about to ask
+		src.leaveIfUnneeded()
+	}
+}
+
+// Considered implements request.Side.
+func (src asking) Considered() { src.leaveIfUnneeded() }
+
+// Ended implements request.Side.
+func (asking) Ended(sub *Subscription) { sub.maybeEnded() }
+
+// Stands implements request.Side.
+func (src asking) Stands(x request.Standing) workqueue.Job {
+	known := &src.lane(x.Lane).received
+	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
+		if e != nil && e.Value.tally.Position != 0 && x.Due(e.Tag) {
+			tell(subscription.Position{Tag: e.Tag, Count: e.Value.tally.Position})
+		}
+	}
+	if n, _ := x.Set.Count(); n <= uint64(known.Len()) {
+		return eachTag(x.Set, func(tag tags.Tag) { note(known.Entry(tag), x.Tell) })
+	}
+	var all positions.Merge
+	place, walked := uint64(0), false
+	return func(budget int) (steps int, done bool) {
+		if !walked {
+			var run []subscription.Position
+			before := known.Cost()
+			place, walked = known.Walk(place, (budget+1)/2, func(e *tagmap.Entry[received]) {
+				note(e, func(p subscription.Position) { run = append(run, p) })
+			})
+			all.Add(run)
+			return known.Cost() - before + stepsPerTag*len(run), false
+		}
+		for ; steps < budget; steps += stepsPerTag {
+			p, ok := all.Pop()
+			if !ok {
+				return steps, true
+			}
+			x.Tell(p)
+		}
+		return steps, false
+	}
+}
+
+// eachTag returns a job that calls f for every tag of a set, in ascending order.
+func eachTag(set tags.Set, f func(tags.Tag)) workqueue.Job {
+	first := tags.Tag(0)
+	return func(budget int) (steps int, done bool) {
+		for tag := range set.AllFrom(first) {
+			if steps >= budget {
+				first = tag
+				return steps, false
+			}
+			f(tag)
+			steps += stepsPerTag
+		}
+		return steps, true
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/sanitize"
 	"tagbus/subscription"
@@ -109,9 +110,9 @@ func (src *source) onControl(data []byte) {
 // If a tag was active on an earlier connection, the messages between the last one
 // received and the position are lost.
 func (src *source) positions(m *subscription.Positions) {
-	r := src.requests.Of(m.ID)
-	if r == nil || !r.Open() {
-		src.fail(protocolError("gave positions for subscription %d, which was not asked for", m.ID))
+	r, err := src.requests.Positioned(m.ID)
+	if err != nil {
+		src.fail(protocolError("%v", err))
 		return
 	}
 	for p, err := range subscription.PositionsOf(m.List) {
@@ -158,17 +159,16 @@ func (src *source) owed(lane uint16, tag tags.Tag) bool {
 
 // onSubscribed notes that a subscription is active.
 func (src *source) onSubscribed(id uint64) {
-	r := src.requests.Of(id)
-	if r == nil || !r.Subscribing() {
-		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
+	r, again, err := src.requests.Subscribed(id)
+	if err != nil {
+		src.fail(protocolError("%v", err))
 		return
 	}
 	kind := Subscribed
-	if r.Acknowledged() {
+	if again {
 		kind = Resubscribed
 	}
-	src.steps += stepsPerRequest + r.Sent().Parts()
-	src.note(r)
+	src.steps += request.Steps + r.Sent().Parts()
 	src.prune(r.Sub.lane)
 	src.begin(r.Sub.lane)
 	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: src.of(r.Sent())})
@@ -215,16 +215,14 @@ func (src *source) answered(r *subRequest) {
 
 // onUnsubscribed notes that a subscription has ended.
 func (src *source) onUnsubscribed(id uint64) {
-	r := src.requests.Of(id)
-	if r == nil || !r.Leaving() {
-		src.fail(protocolError("ended subscription %d by itself", id))
+	r, had, err := src.requests.Unsubscribed(id)
+	if err != nil {
+		src.fail(protocolError("%v", err))
 		return
 	}
-	src.steps += stepsPerRequest
+	src.steps += request.Steps
 	src.sub.gaps.Report() // what is lost is told before the end
-	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.Sent()})
-	r.Ended()
-	src.note(r)
+	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: had})
 	src.prune(r.Sub.lane)
 	if r.Sub.over() {
 		r.Sub.maybeEnded()
@@ -248,9 +246,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 		return
 	}
 	src.contact.reportRefusal(err)
-	if r := src.requests.Of(m.ID); r != nil && r.Subscribing() {
-		r.Refused(err)
-		src.note(r)
+	if r := src.requests.Refused(m.ID, err); r != nil {
 		src.answered(r)
 	}
 }

@@ -4,6 +4,7 @@ package bus
 
 import (
 	"tagbus/bus/internal/overlap"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/tags"
 )
@@ -149,7 +150,7 @@ func (src *source) checkAllDuplicates() {
 	}
 	left := src.requests.All()
 	src.sub.work.Add(func(budget int) (steps int, done bool) {
-		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + src.served.Count()) {
+		for ; len(left) > 0 && steps < budget; steps += request.Steps * (1 + src.served.Count()) {
 			if r := left[len(left)-1]; !r.Acked().IsEmpty() {
 				src.checkDuplicates(r)
 			}

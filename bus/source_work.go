@@ -59,9 +59,3 @@ func (src *source) prune(lane uint16) {
 
 // subRequest is a subscription as one publisher knows it.
 type subRequest = request.Request[*Subscription]
-
-// note takes over a change of a request, and finds the targets of messages anew.
-func (src *source) note(r *subRequest) {
-	src.requests.Note(r)
-	src.version++
-}
