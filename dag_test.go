@@ -87,6 +87,9 @@ var table = []rule{
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
+	{"bus/internal/intake", "what arrives of a publisher is found and counted without knowing a session, a handler or the transport", []string{
+		"bus/internal/coarseclock", "bus/internal/ledger", "bus/internal/positions", "bus/internal/tagmap", "bus/internal/wire", "bus/internal/workqueue", "subscription", "tags",
+	}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/positions", "bus/internal/coarseclock", "subscription", "tags"}},
 	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},

@@ -5,275 +5,235 @@ package bus
 import (
 	"errors"
 	"runtime/debug"
+	"slices"
 
-	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
-	"tagbus/subscription"
 	"tagbus/tags"
 )
 
-// received is what a subscriber knows of one tag of one publisher.
-type received struct {
-	tally ledger.Tally // since the publisher was first met
-	gap   events.Gap[Event, lostTag]
-
-	version int // of the source, for which targets holds
-	targets []target
-}
-
 // target is one place to deliver a tag's messages to.
 type target struct {
-	src     *source
 	sub     *Subscription
 	handler Handler // nil: the subscription's batch or queue
+}
+
+// delivery is what a source needs to make messages of a page, and to hand them over.
+type delivery struct {
+	origin  retain.Origin   // of the messages of a page
+	batches []*Subscription // that have pending messages of this page
+
+	// What has several targets goes on here when one of them has panicked.
+	message Message
+	rest    []target // that the message has not reached yet
 }
 
 // onPage delivers the messages of a page in place: handlers see the memory into which
 // the transport has read the page.
 func (src *source) onPage(page []byte) {
-	if err := src.reader.Reset(page); err != nil {
-		src.damaged(err)
+	if err := src.in.Open(page); err != nil {
+		src.breaks(err)
 		return
 	}
-	done := &src.page
-	*done = delivered{version: src.version}
 	for more := true; more; {
-		more = src.deliver(done)
+		more = src.deliver()
 	}
-	for len(src.batches) > 0 {
-		src.deliverBatch(done)
+	for len(src.page.batches) > 0 {
+		src.deliverBatch()
 	}
-	src.origin.Next() // the page is over
-	src.countPage()
-	if src.reader.Ack && src.reader.Left == 0 {
-		src.acknowledge(done.failed())
+	src.page.origin.Next() // the page is over
+	p, err := src.in.End(src.fault != nil)
+	if err != nil {
+		src.breaks(err)
 	}
-	src.came.add(done.messages, len(page))
 	c := &src.sub.counters
 	c.pages.Add(1)
-	c.messages.Add(done.messages)
-	c.bytes.Add(done.bytes)
-	if done.unwanted > 0 {
-		c.unwanted.Add(done.unwanted)
+	c.messages.Add(p.Messages)
+	c.bytes.Add(p.Bytes)
+	if p.Unwanted > 0 {
+		c.unwanted.Add(p.Unwanted)
 	}
-	*done = delivered{}
+	src.page.message = Message{}
 }
 
-// came counts what was received on a connection. Loop only.
-type came struct{ messages, bytes, pages uint64 }
-
-// add counts a page.
-//
-//   - messages: that are delivered.
-//   - bytes: of the page.
-func (c *came) add(messages uint64, bytes int) {
-	c.messages += messages
-	c.bytes += uint64(bytes)
-	c.pages++
-}
-
-// delivered counts within a page, so that the shared counters are touched once. It
-// keeps the targets that a message has not reached yet.
-type delivered struct {
-	messages, bytes, unwanted uint64
-	counted                   uint64 // of messages and unwanted, in the lane
-	failedAt                  uint64 // number in the page of the last message that was not handled
-	version                   int    // of the source when the page began
-
-	message Message
-	rest    []target
-}
-
-// fails notes that the current message was not handled.
-func (d *delivered) fails() { d.failedAt = d.messages + d.unwanted }
-
-// failed reports whether the last message was not handled.
-func (d *delivered) failed() bool { return d.failedAt == d.messages+d.unwanted }
-
-func (d *delivered) deliverRest() {
-	for len(d.rest) > 0 {
-		t := d.rest[0]
-		d.rest = d.rest[1:] // before the call, which may panic
-		if t.takes(d.message.Tag, d.version) && !t.deliver(d.message) {
-			d.fails()
-		}
-	}
-}
-
-// takes reports whether the target still gets messages of a tag. A handler called since
-// the page began may have closed the subscription, or removed the tag.
-func (t target) takes(tag tags.Tag, version int) bool {
-	return !t.sub.closed.Load() && !t.src.sub.closed.Load() && (t.src.version == version || t.sub.live.Contains(tag))
-}
-
-// deliver reports whether the message was delivered, not lost by the subscription's
-// queue.
-func (t target) deliver(m Message) bool {
+// breaks ends the connection to a publisher whose message cannot be taken: a page that is
+// damaged, or what the intake says.
+func (src *source) breaks(err error) {
+	var damage *wire.Error
+	var violation intake.Violation
 	switch {
-	case t.handler != nil:
-		t.handler(m)
-	case t.sub.batch != nil:
-		t.src.collect(t.sub, m)
+	case errors.As(err, &damage):
+		src.fail((*PageError)(damage))
+	case errors.As(err, &violation):
+		src.fail(protocolError("%s", violation))
 	default:
-		return t.sub.enqueue(t.src, m)
+		src.fail(errors.Join(ErrProtocol, err))
 	}
-	return true
-}
-
-// recovered is deferred around a handler: it reports its panic.
-//
-//   - messages: that the handler was called with.
-func (src *source) recovered(done *delivered, tag tags.Tag, messages int) {
-	if v := recover(); v != nil {
-		src.panicked(done, tag, messages, v)
-	}
-}
-
-// damaged ends the connection after a page that cannot be read.
-func (src *source) damaged(err error) {
-	if damage := (*wire.Error)(nil); errors.As(err, &damage) {
-		err = (*PageError)(damage)
-	}
-	src.fail(err)
-}
-
-func (src *source) panicked(done *delivered, tag tags.Tag, messages int, v any) {
-	src.sub.counters.panics.Add(1)
-	lane := src.reader.Lane
-	rcv := src.lane(lane).received.Get(tag)
-	if rcv == nil {
-		rcv = new(received) // the handler has ended its subscription
-	}
-	src.drop(Block, lane, rcv, tag, ledger.Panic, uint64(messages))
-	src.event(Event{Kind: Problem, Peer: src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
-	done.fails()
 }
 
 // deliver delivers until the page ends or a handler panics. It returns true after a
 // panic, and is called again for the rest. So a panic costs no other handler a message.
-func (src *source) deliver(done *delivered) (more bool) {
+func (src *source) deliver() (more bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			src.panicked(done, src.reader.Tag, 1, v)
+			src.panicked(src.in.Reader.Tag, 1, v)
 			more = true
 		}
 	}()
-	done.deliverRest() // after a panic
-	var rcv *received
-	r, turn := &src.reader, src.origin.Turn()
-	for {
-		ok, err := r.Next()
-		if err != nil {
-			src.damaged(err)
-			return false
-		}
-		if !ok {
-			return false
-		}
-		if r.NewTag || rcv == nil {
-			if rcv = src.receivedOf(r.Lane, r.Tag); rcv == nil {
-				return false
-			}
-		}
-		if rcv.version != src.version { // a handler may have changed it
-			src.aim(rcv, r.Lane, r.Tag)
-		}
-		if r.Positions && r.Position != rcv.tally.Position+1 && !src.skip(rcv, r) {
-			return false
-		}
-		if len(rcv.targets) == 0 {
-			rcv.tally.Decline()
-			done.unwanted++
-			done.fails()
+	src.deliverRest() // after a panic
+	in, turn := &src.in, src.page.origin.Turn()
+	for in.Next() {
+		targets := in.Targets()
+		if len(targets) > 1 {
+			src.page.message, src.page.rest = src.message(turn), targets
+			src.deliverRest()
 			continue
 		}
-		rcv.tally.Deliver()
-		done.messages++
-		done.bytes += uint64(len(r.Data))
-		if len(rcv.targets) == 1 {
-			t := &rcv.targets[0]
-			if t.handler == nil {
-				src.deliverRun(rcv, *t, done, turn)
-				continue
-			}
-			t.handler(src.message(rcv, turn)) // not by deliver, which would copy the message again
-			src.deliverPlain(rcv, t.handler, done, turn)
+		t := &targets[0]
+		if t.handler == nil {
+			src.deliverRun(t.sub, turn)
 			continue
 		}
-		done.message, done.rest = src.message(rcv, turn), rcv.targets
-		done.deliverRest()
+		t.handler(src.message(turn)) // not by handOver, which would copy the message again
+		src.deliverPlain(t.handler, turn)
 	}
+	if err := in.Err(); err != nil {
+		src.breaks(err)
+	}
+	return false
 }
 
 // message returns the message that was just read.
-func (src *source) message(rcv *received, turn uint32) Message {
-	r, origin := &src.reader, &src.origin
+func (src *source) message(turn uint32) Message {
+	r, origin := &src.in.Reader, &src.page.origin
 	if r.Request {
 		origin = origin.Request(retain.ID(r.ID))
 	}
-	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.tally.Position, Publisher: src.contact.peer, Data: r.Data, origin: origin}
+	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: src.in.Position(), Publisher: src.contact.peer, Data: r.Data, origin: origin}
+}
+
+// deliverRest delivers a message to the targets that it has not reached yet.
+func (src *source) deliverRest() {
+	for o := &src.page; len(o.rest) > 0; {
+		t := o.rest[0]
+		o.rest = o.rest[1:] // before the call, which may panic
+		if src.gets(t.sub, o.message.Tag) && !src.handOver(t, o.message) {
+			src.in.Fails()
+		}
+	}
+}
+
+// gets reports whether a subscription still gets messages of a tag. A handler called since
+// the page began may have closed it, or removed the tag.
+func (src *source) gets(sub *Subscription, tag tags.Tag) bool {
+	return !sub.closed.Load() && !src.sub.closed.Load() && (!src.in.Moved() || sub.live.Contains(tag))
+}
+
+// handOver reports whether a message was delivered, not lost by the subscription's queue.
+func (src *source) handOver(t target, m Message) bool {
+	switch {
+	case t.handler != nil:
+		t.handler(m)
+	case t.sub.batch != nil:
+		if len(t.sub.pending) == 0 {
+			src.page.batches = append(src.page.batches, t.sub)
+		}
+		t.sub.pending = append(t.sub.pending, m)
+	default:
+		return t.sub.enqueue(src, m)
+	}
+	return true
 }
 
 // deliverPlain delivers the plain messages behind one to their only handler. It ends at
 // any other message, or when the handler has changed something. It does what the loop
 // in deliver does, less what is the same for all of these messages.
-func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn uint32) {
-	r := &src.reader
+func (src *source) deliverPlain(h Handler, turn uint32) {
+	in := &src.in
+	r := &in.Reader
 	r.Status, r.NewTag, r.Request = 0, false, false
-	m := src.message(rcv, turn)
-	for rcv.version == src.version {
+	m := src.message(turn)
+	for in.Same() {
 		data, ok := r.NextPlain()
 		if !ok {
 			return
 		}
-		rcv.tally.Deliver()
-		done.messages++
-		done.bytes += uint64(len(data))
-		m.Counter, m.Data = rcv.tally.Position, data
+		m.Counter, m.Data = in.Delivered(len(data)), data
 		h(m)
 	}
 }
 
-// skip counts the messages before one that the policy of the lane has left out. For an
-// impossible position it ends the connection and returns false.
-func (src *source) skip(rcv *received, r *wire.Reader) bool {
-	if at := rcv.tally.Position; r.Position <= at {
-		src.fail(protocolError("tag %v goes from %d back to %d", r.Tag, at, r.Position))
-		return false
+// deliverRun delivers a message to its only target, a batch or a queue, and with it the
+// plain messages behind it, unless each of them may be lost by itself. No handler runs.
+func (src *source) deliverRun(sub *Subscription, turn uint32) {
+	m := src.message(turn)
+	if !src.handOver(target{sub: sub}, m) {
+		src.in.Fails()
 	}
-	return src.reaches(r.Tag, r.Position) && src.lose(rcv, r.Tag, subscription.CauseLeftOut, r.Position-1-rcv.tally.Position)
+	m.Status, m.Counter, m.origin = 0, m.Counter+1, &src.page.origin
+	switch {
+	case sub.batch != nil:
+		src.in.DeliveredAll(sub.gather(m, &src.in.Reader))
+	case sub.cfg.Policy.Lossless():
+		src.in.DeliveredAll(sub.enqueueRun(src, m))
+	}
 }
 
-// receivedOf returns the state of a tag in a lane, and creates it at the first mention.
-// For a tag that was not asked for there it ends the connection and returns nil: a
-// publisher must not make a subscriber remember any number of tags.
-func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
-	if int(lane) < len(src.lanes) {
-		if rcv := src.lanes[lane].received.Get(tag); rcv != nil {
-			return rcv
+// gather adds the plain messages that follow to the batch. The first is like m.
+func (sub *Subscription) gather(m Message, r *wire.Reader) (messages, bytes int) {
+	page, at, left := r.Plain()
+	batch := sub.pending
+	for messages < left {
+		data, next, ok := wire.Cut(page, at)
+		if !ok {
+			break
 		}
+		if len(batch) == cap(batch) { // not for all that are left: they may be those of many subscriptions
+			batch = slices.Grow(batch, 1)
+		}
+		batch = batch[:len(batch)+1]
+		to := &batch[len(batch)-1] // field by field: a copy of m would wait for the stores into it
+		to.Tag, to.Status, to.turn, to.Counter = m.Tag, m.Status, m.turn, m.Counter+uint64(messages)
+		to.Publisher, to.Data, to.origin = m.Publisher, data, m.origin
+		messages++
+		bytes += len(data)
+		at = next
 	}
-	src.steps += stepsPerTag + src.requests.Wide(lane)
-	if src.requests.Knows(lane, tag) {
-		return src.lane(lane).received.Add(tag, func(*received) {})
-	}
-	src.fail(protocolError("tag %v was not asked for in lane %d", tag, lane))
-	return nil
+	sub.pending = batch
+	r.Skip(at, messages)
+	return messages, bytes
 }
 
-// aim determines the targets of the messages of a tag.
-func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
-	rcv.targets = nil // a new slice: the old one may be in use further up the stack
-	rcv.version = src.version
-	if src.sub.closed.Load() {
+// deliverBatch delivers the messages of a page to a subscription with a BatchHandler.
+func (src *source) deliverBatch() {
+	o := &src.page
+	last := len(o.batches) - 1
+	sub := o.batches[last]
+	o.batches = o.batches[:last]
+	batch := sub.pending
+	sub.pending = batch[:0]
+	if src.in.Moved() { // as in gets
+		batch = slices.DeleteFunc(batch, func(m Message) bool { return !sub.live.Contains(m.Tag) })
+	}
+	if len(batch) == 0 || sub.closed.Load() || src.sub.closed.Load() {
 		return
 	}
-	src.steps += stepsPerTag + src.requests.Wide(lane)
-	for r := range src.requests.About(lane, tag) {
-		if r.Owes(tag) && !r.Sub.closed.Load() {
-			rcv.targets = append(rcv.targets, target{src, r.Sub, r.Sub.handlerOf(tag)})
+	defer func() {
+		if v := recover(); v != nil {
+			src.panicked(batch[0].Tag, len(batch), v)
 		}
-	}
+	}()
+	sub.batch(batch)
+}
+
+// panicked counts and reports a handler that has panicked.
+//
+//   - messages: that it was called with.
+func (src *source) panicked(tag tags.Tag, messages int, v any) {
+	src.sub.counters.panics.Add(1)
+	src.in.Drop(src.in.Reader.Lane, tag, ledger.Panic, uint64(messages), false)
+	src.event(Event{Kind: Problem, Peer: src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	src.in.Fails()
 }

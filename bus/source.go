@@ -12,12 +12,10 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/heartbeat"
-	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/request"
-	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/sendqueue"
-	"tagbus/bus/internal/wire"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/identity"
 	"tagbus/netio"
@@ -52,44 +50,31 @@ type source struct {
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    heartbeat.Pulse
-	steps    int             // of work that the publisher's last message has caused
 	share    workqueue.Share // of the subscriber's work queue
 
 	wanting            *Subscription // one that wanted the publisher when wanted last looked
 	seeking, seekAgain bool          // one that wants the publisher is being looked for; and then once more
 
-	requests     request.Asker[*Subscription]
-	lanes        []*sourceLane              // by the number of the lane
-	lostSum      uint64                     // of lanes: messages lost or left out of all tags
-	losses       ledger.Counts              // of the publisher
-	lossTimes    ledger.Times               // of losses
-	heardAt      uint32                     // second in which the last connection, which has ended, was heard last
-	superseded   uint64                     // messages that full queues with the policy Latest have left out
-	takesDropped bool                       // the publisher wants to hear what this side loses itself
-	told         map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
-	version      int                        // changes when targets may have changed
-	reader       wire.Reader
-	page         delivered       // counts of the page that is being delivered
-	came         came            // on this connection
-	origin       retain.Origin   // of the messages of a page
-	batches      []*Subscription // that have pending messages of this page
+	requests request.Asker[*Subscription]
+	in       intake.Intake[target, gap]
+	page     delivery // of the page that is being delivered
 
 	served overlap.Publisher[*source]
 }
 
 func newSource(s *Subscriber) *source {
 	src := &source{
-		sub:     s,
-		version: 1,
+		sub: s,
 	}
 	src.out = sendqueue.New(src.pause, src.resume)
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.work.Share(src.pause, src.resume)
 	src.requests = request.NewAsker(asking{src}, &s.subs, &s.work, &src.share)
+	src.in = intake.New[target, gap](arriving{src}, &src.requests.Book, &s.second)
 	s.dialer.Prepare(&src.contact.Contact, src)
 	src.contact.report, src.contact.host = src.event, s.host
-	src.origin.Init(s.retainer, src.keep)
+	src.page.origin.Init(s.retainer, src.keep)
 	return src
 }
 
@@ -166,7 +151,7 @@ func (src *source) lost(cause error) {
 	src.out.Drop()
 	src.leaving, src.parted = false, false
 	if wasReady {
-		src.heardAt = coarseclock.Of(src.pulse.Heard())
+		src.in.Heard(coarseclock.Of(src.pulse.Heard()))
 	}
 	src.sub.departed()
 	if wasReady {

@@ -93,7 +93,7 @@ func (src *source) onRights(m *subscription.Rights) {
 	}
 	src.granted, src.awaiting = &set, false
 	src.reconsider()
-	src.steps += set.Parts() + request.Steps*src.requests.Len()
+	src.in.Steps += set.Parts() + request.Steps*src.requests.Len()
 	src.contact.refusal = "" // of tags that it may have now
 	src.requests.AskAnew()
 	src.consider()

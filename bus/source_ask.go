@@ -3,9 +3,7 @@
 package bus
 
 import (
-	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/request"
-	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -133,15 +131,13 @@ func (src *source) leaveIfUnneeded() {
 // disconnect forgets the state of the connection, and the subscriptions whose
 // Unsubscribe was still unanswered. Then it calls then.
 func (src *source) disconnect(then func()) {
-	src.version++
-	src.told = nil
-	for _, n := range src.lanes {
-		n.got.Disconnected()
-		n.dropping.Disconnected()
-	}
+	src.in.Disconnected()
 	atOnce := src.sub.isDialed() // the publisher may dial again at once, and there is one subscription
 	src.requests.Disconnect(atOnce, then)
 }
+
+// subRequest is a subscription as one publisher knows it.
+type subRequest = request.Request[*Subscription]
 
 // asking is a source as its Asker sees it.
 type asking struct{ *source }
@@ -184,7 +180,7 @@ func (src asking) Fail(err error) { src.fail(err) }
 func (src asking) Stay() { src.leaving = src.leaving && src.contact.ended }
 
 // Changed implements request.Side.
-func (src asking) Changed() { src.version++ }
+func (src asking) Changed() { src.in.Changed() }
 
 // Ceased implements request.Side.
 func (src asking) Ceased() {
@@ -201,50 +197,5 @@ func (asking) Ended(sub *Subscription) { sub.maybeEnded() }
 
 // Stands implements request.Side.
 func (src asking) Stands(x request.Standing) workqueue.Job {
-	known := &src.lane(x.Lane).received
-	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
-		if e != nil && e.Value.tally.Position != 0 && x.Due(e.Tag) {
-			tell(subscription.Position{Tag: e.Tag, Count: e.Value.tally.Position})
-		}
-	}
-	if n, _ := x.Set.Count(); n <= uint64(known.Len()) {
-		return eachTag(x.Set, func(tag tags.Tag) { note(known.Entry(tag), x.Tell) })
-	}
-	var all positions.Merge
-	place, walked := uint64(0), false
-	return func(budget int) (steps int, done bool) {
-		if !walked {
-			var run []subscription.Position
-			before := known.Cost()
-			place, walked = known.Walk(place, (budget+1)/2, func(e *tagmap.Entry[received]) {
-				note(e, func(p subscription.Position) { run = append(run, p) })
-			})
-			all.Add(run)
-			return known.Cost() - before + stepsPerTag*len(run), false
-		}
-		for ; steps < budget; steps += stepsPerTag {
-			p, ok := all.Pop()
-			if !ok {
-				return steps, true
-			}
-			x.Tell(p)
-		}
-		return steps, false
-	}
-}
-
-// eachTag returns a job that calls f for every tag of a set, in ascending order.
-func eachTag(set tags.Set, f func(tags.Tag)) workqueue.Job {
-	first := tags.Tag(0)
-	return func(budget int) (steps int, done bool) {
-		for tag := range set.AllFrom(first) {
-			if steps >= budget {
-				first = tag
-				return steps, false
-			}
-			f(tag)
-			steps += stepsPerTag
-		}
-		return steps, true
-	}
+	return src.in.Stands(x.Lane, x.Set, x.Due, x.Tell)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"tagbus/bus/internal/group"
-	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/sanitize"
@@ -30,7 +29,7 @@ func (src *source) onData(data []byte) {
 	} else {
 		src.onControl(data)
 	}
-	if src.steps > 0 {
+	if src.in.Steps > 0 {
 		src.spend()
 	}
 }
@@ -54,7 +53,7 @@ func (src *source) onHello(data []byte) {
 	}
 	src.bar(false)
 	src.awaiting, src.incoming = h.Limited, group.Rights{}
-	src.takesDropped = h.MaxMessageBytes == subscription.TakesDropped
+	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
 	if !h.Limited {
 		src.granted = nil
 	}
@@ -66,7 +65,7 @@ func (src *source) onHello(data []byte) {
 // ready begins to work with a publisher that has said hello.
 func (src *source) ready() {
 	src.contact.greeted()
-	src.vanished, src.seek, src.came = false, seek{}, came{}
+	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
@@ -97,7 +96,9 @@ func (src *source) onControl(data []byte) {
 	case *subscription.Goodbye:
 		src.onGoodbye(m)
 	case *subscription.Lost:
-		src.onLost(m)
+		if err := src.in.Lost(m); err != nil {
+			src.breaks(err)
+		}
 	case *subscription.Rights:
 		src.onRights(m)
 	case *subscription.Beat: // receiving it is noted already
@@ -106,55 +107,16 @@ func (src *source) onControl(data []byte) {
 	}
 }
 
-// positions sets the positions of tags that have just become active on this connection.
-// If a tag was active on an earlier connection, the messages between the last one
-// received and the position are lost.
+// positions takes the positions of tags that have just become active on this connection.
 func (src *source) positions(m *subscription.Positions) {
 	r, err := src.requests.Positioned(m.ID)
 	if err != nil {
 		src.fail(protocolError("%v", err))
 		return
 	}
-	for p, err := range subscription.PositionsOf(m.List) {
-		if err != nil {
-			src.fail(errors.Join(ErrProtocol, err))
-			return
-		}
-		if !src.position(r.Sub.lane, p, src.owed(r.Sub.lane, p.Tag), subscription.CauseConnection) {
-			return
-		}
+	if err := src.in.Positions(r.Sub.lane, m.List); err != nil {
+		src.breaks(err)
 	}
-	src.tellMissed(r.Sub.lane, m.List)
-}
-
-// position sets the position of a tag. If the publisher owes the tag's messages, those
-// after the last one received are lost. It returns false for an impossible position.
-func (src *source) position(lane uint16, p subscription.Position, owed bool, cause subscription.Cause) bool {
-	rcv := src.receivedOf(lane, p.Tag)
-	switch {
-	case rcv == nil || !src.reaches(p.Tag, p.Count):
-		return false
-	case !owed:
-		rcv.tally.Begin(p.Count)
-	case p.Count < rcv.tally.Position:
-		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.tally.Position))
-		return false
-	case p.Count > rcv.tally.Position:
-		return src.lose(rcv, p.Tag, cause, p.Count-rcv.tally.Position)
-	}
-	return true
-}
-
-// owed reports whether the publisher has acknowledged a subscription of a lane to
-// tag that has not ended.
-func (src *source) owed(lane uint16, tag tags.Tag) bool {
-	src.steps += 1 + src.requests.Wide(lane)
-	for r := range src.requests.About(lane, tag) {
-		if r.Owes(tag) {
-			return true
-		}
-	}
-	return false
 }
 
 // onSubscribed notes that a subscription is active.
@@ -168,9 +130,9 @@ func (src *source) onSubscribed(id uint64) {
 	if again {
 		kind = Resubscribed
 	}
-	src.steps += request.Steps + r.Sent().Parts()
+	src.in.Steps += request.Steps + r.Sent().Parts()
 	src.prune(r.Sub.lane)
-	src.begin(r.Sub.lane)
+	src.in.Begin(r.Sub.lane)
 	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: src.of(r.Sent())})
 	r.Sub.known = true
 	src.sub.stopPatience(r.Sub)
@@ -193,7 +155,7 @@ func (src *source) of(set tags.Set) tags.Set {
 	if parts > maxNamedParts {
 		return set
 	}
-	src.steps += parts
+	src.in.Steps += parts
 	both, err := tags.NewBudget(16*maxNamedParts).Intersection(set, serves)
 	if err != nil {
 		return set
@@ -220,7 +182,7 @@ func (src *source) onUnsubscribed(id uint64) {
 		src.fail(protocolError("%v", err))
 		return
 	}
-	src.steps += request.Steps
+	src.in.Steps += request.Steps
 	src.sub.gaps.Report() // what is lost is told before the end
 	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: had})
 	src.prune(r.Sub.lane)
@@ -254,14 +216,9 @@ func (src *source) onRefused(m *subscription.Refused) {
 // onGoodbye compares the received with the published messages: of tags that the
 // publisher does not serve any more, or of all. In the second case it then leaves.
 func (src *source) onGoodbye(m *subscription.Goodbye) {
-	for p, err := range subscription.PositionsOf(m.List) {
-		if err != nil {
-			src.fail(errors.Join(ErrProtocol, err))
-			return
-		}
-		if !src.position(m.Lane, p, true, ledger.Ended) {
-			return
-		}
+	if err := src.in.Goodbye(m); err != nil {
+		src.breaks(err)
+		return
 	}
 	if len(m.List) > 0 {
 		return // more to come

@@ -76,7 +76,8 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello, who *identi
 	}
 	src.update(entry)
 	src.contact.accepted(ep)
-	src.fault, src.spoken, src.takesDropped = nil, false, h.MaxMessageBytes == subscription.TakesDropped
+	src.fault, src.spoken = nil, false
+	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
 	ep.SetContext(src)
 	src.permit(who, acl.Send)
 	every := s.heart.Stretched(int(s.counters.publishers.Load()) + 1)

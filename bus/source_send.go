@@ -52,55 +52,6 @@ func (src *source) queue(m subscription.Message) {
 	src.out.Push(b)
 }
 
-// A subscriber confirms the messages that it has received. Otherwise the publisher would
-// know only what it has given to the transport.
-
-// countPage counts the messages received in the page so far.
-func (src *source) countPage() {
-	p := &src.page
-	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
-		p.counted += n
-		src.lanes[src.reader.Lane].got.Add(n)
-	}
-}
-
-// begin reports how many messages of a lane earlier connections have brought, when the
-// lane is first acknowledged on this one. Missed messages are reported before.
-func (src *source) begin(lane uint16) {
-	if total, tell := src.lane(lane).got.Begin(); tell {
-		src.send(&subscription.Received{Lane: lane, Messages: total})
-		if src.takesDropped && src.lane(lane).dropping.Pending() { // of earlier connections
-			src.sub.reportSoon()
-		}
-	}
-}
-
-// tellReceived reports how many messages have been received, if that is more than last
-// time.
-func (src *source) tellReceived() {
-	for number := range src.lanes {
-		src.tellReceivedOf(uint16(number))
-	}
-}
-
-func (src *source) tellReceivedOf(lane uint16) {
-	if total, tell := src.lanes[lane].got.News(); tell {
-		src.send(&subscription.Received{Lane: lane, Messages: total})
-	}
-}
-
-// acknowledge answers a page that asks whether its last message was handled.
-func (src *source) acknowledge(failed bool) {
-	if src.fault != nil {
-		return
-	}
-	rcv := src.receivedOf(src.reader.Lane, src.reader.Tag)
-	if rcv == nil {
-		return
-	}
-	src.send(&subscription.Ack{Tag: uint64(src.reader.Tag), Position: rcv.tally.Position, Failed: failed})
-}
-
 // leave ends the connection in order, behind the messages still to be sent.
 func (src *source) leave() {
 	src.leaving = true
@@ -120,10 +71,12 @@ func (src *source) leaveIfSent() {
 
 // part says goodbye. Nothing comes after it.
 func (src *source) part() {
-	src.countPage()    // a handler may have closed the subscriber
-	src.leaving = true // so that tellDropped does not put off what has no later
-	src.tellReceived()
-	src.tellDropped()
+	src.in.CountPage() // a handler may have closed the subscriber
+	src.leaving = true // so that TellDropped does not put off what has no later
+	src.in.TellReceived()
+	if src.contact.Ready() {
+		src.in.TellDropped()
+	}
 	src.queue(&subscription.Goodbye{})
 	src.parted = true
 	src.pump()
@@ -189,7 +142,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	}
 	if src.sub.heart.Due(now, src.toldAt) {
 		src.toldAt = now
-		src.tellReceived()
+		src.in.TellReceived()
 	}
 	if src.pulse.Due(now, src.out.Sent(), src.out.Idle()) && !src.parted {
 		src.pumped(src.out.Beat(src.contact.ep, src.sub.beat))

@@ -240,7 +240,7 @@ func (s *Subscriber) closeSoon() bool {
 // shutdown ends everything above the backend. Loop only.
 func (s *Subscriber) shutdown() {
 	for _, src := range s.sources {
-		src.version++ // the handlers of the page being delivered
+		src.in.Changed() // the handlers of the page being delivered
 	}
 	s.work.Stop()
 	_ = s.alarms.Close()

@@ -220,7 +220,7 @@ func (s *Subscriber) forget(src *source) {
 	src.reconsider()
 	s.index.Forget(&src.served)
 	src.served.Forget()
-	if len(src.lanes) == 0 {
+	if src.in.Lanes() == 0 {
 		return
 	}
 	if len(s.past) == maxPast {

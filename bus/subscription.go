@@ -151,7 +151,7 @@ func (sub *Subscription) handlerOf(tag tags.Tag) Handler {
 func (sub *Subscription) reaim() {
 	sub.reaiming.Store(false)
 	for _, src := range sub.owner.sources {
-		src.version++
+		src.in.Changed()
 	}
 }
 

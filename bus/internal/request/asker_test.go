@@ -123,7 +123,7 @@ func (b *bed) open(w *wish) {
 	b.asker.Consider(w)
 }
 
-// answer has the publisher take its next message.
+// answer makes the publisher answer the first message that waits.
 //
 //   - refuse: a Subscribe that is complete, for this reason.
 func (b *bed) answer(refuse error) {
