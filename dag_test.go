@@ -67,7 +67,7 @@ var table = []rule{
 	{"bus/internal/observe", "how observers are answered does not depend on what the answer says", []string{
 		"internal/alarm", "internal/sanitize", "subscription", "bus/internal/...", "bus/state", "netio", "tags",
 	}},
-	{"bus/internal/sendqueue", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring", "netio"}},
+	{"bus/internal/sendqueue", "what waits for a peer is bounded whatever it says, and comes before the goodbye", []string{"bus/internal/ring", "subscription", "netio"}},
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
 	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "netio"}},
 	{"bus/internal/toptags", "which tags are busy depends on what was counted of them, and on no session", []string{
@@ -103,6 +103,7 @@ var table = []rule{
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/advertise", "the addresses of a listener depend on it and on the host alone", nil},
+	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},
 	{"bus/internal/coarseclock", "what time it is depends on a loop, and on nothing that happens", []string{"internal/alarm"}},

@@ -3,7 +3,6 @@
 package bus
 
 import (
-	"errors"
 	"runtime/debug"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
+	"tagbus/netio"
 	"tagbus/tags"
 )
 
@@ -20,129 +20,129 @@ type target struct {
 	handler Handler // nil: the subscription's batch or queue
 }
 
-// delivery is what a source needs to make messages of a page, and to hand them over.
-type delivery struct {
+// dispatcher makes messages of what arrives of one publisher, and hands them over.
+type dispatcher struct {
+	intake.Intake[target, gap]
+	src *source
+
 	origin  retain.Origin   // of the messages of a page
 	batches []*Subscription // that have pending messages of this page
 
 	// What has several targets goes on here when one of them has panicked.
-	message Message
-	rest    []target // that the message has not reached yet
+	shared Message
+	rest   []target // that it has not reached yet
+}
+
+// init prepares the dispatcher of a publisher of which nothing has come.
+func (d *dispatcher) init(src *source) {
+	d.src = src
+	d.Intake = intake.New[target, gap](d, &src.requests.Book, &src.sub.second)
+	d.origin.Init(src.sub.retainer, func() (netio.Retained, error) {
+		if src.contact.ep == nil {
+			return nil, netio.ErrNoMessage
+		}
+		return src.contact.ep.Retain() // the page that is being delivered
+	})
 }
 
 // onPage delivers the messages of a page in place: handlers see the memory into which
 // the transport has read the page.
-func (src *source) onPage(page []byte) {
-	if err := src.in.Open(page); err != nil {
-		src.breaks(err)
+func (d *dispatcher) onPage(page []byte) {
+	if err := d.Open(page); err != nil {
+		d.src.breaks(err)
 		return
 	}
 	for more := true; more; {
-		more = src.deliver()
+		more = d.deliver()
 	}
-	for len(src.page.batches) > 0 {
-		src.deliverBatch()
+	for len(d.batches) > 0 {
+		d.deliverBatch()
 	}
-	src.page.origin.Next() // the page is over
-	p, err := src.in.End(src.fault != nil)
+	d.origin.Next() // the page is over
+	p, err := d.End(d.src.fault != nil)
 	if err != nil {
-		src.breaks(err)
+		d.src.breaks(err)
 	}
-	c := &src.sub.counters
+	c := &d.src.sub.counters
 	c.pages.Add(1)
 	c.messages.Add(p.Messages)
 	c.bytes.Add(p.Bytes)
 	if p.Unwanted > 0 {
 		c.unwanted.Add(p.Unwanted)
 	}
-	src.page.message = Message{}
-}
-
-// breaks ends the connection to a publisher whose message cannot be taken: a page that is
-// damaged, or what the intake says.
-func (src *source) breaks(err error) {
-	var damage *wire.Error
-	var violation intake.Violation
-	switch {
-	case errors.As(err, &damage):
-		src.fail((*PageError)(damage))
-	case errors.As(err, &violation):
-		src.fail(protocolError("%s", violation))
-	default:
-		src.fail(errors.Join(ErrProtocol, err))
-	}
+	d.shared = Message{}
 }
 
 // deliver delivers until the page ends or a handler panics. It returns true after a
 // panic, and is called again for the rest. So a panic costs no other handler a message.
-func (src *source) deliver() (more bool) {
+func (d *dispatcher) deliver() (more bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			src.panicked(src.in.Reader.Tag, 1, v)
+			d.panicked(d.Reader.Tag, 1, v)
 			more = true
 		}
 	}()
-	src.deliverRest() // after a panic
-	in, turn := &src.in, src.page.origin.Turn()
-	for in.Next() {
-		targets := in.Targets()
+	d.deliverRest() // after a panic
+	turn := d.origin.Turn()
+	for d.Next() {
+		targets := d.Targets()
 		if len(targets) > 1 {
-			src.page.message, src.page.rest = src.message(turn), targets
-			src.deliverRest()
+			d.shared, d.rest = d.message(turn), targets
+			d.deliverRest()
 			continue
 		}
 		t := &targets[0]
 		if t.handler == nil {
-			src.deliverRun(t.sub, turn)
+			d.deliverRun(t.sub, turn)
 			continue
 		}
-		t.handler(src.message(turn)) // not by handOver, which would copy the message again
-		src.deliverPlain(t.handler, turn)
+		t.handler(d.message(turn)) // not by handOver, which would copy the message again
+		d.deliverPlain(t.handler, turn)
 	}
-	if err := in.Err(); err != nil {
-		src.breaks(err)
+	if err := d.Err(); err != nil {
+		d.src.breaks(err)
 	}
 	return false
 }
 
 // message returns the message that was just read.
-func (src *source) message(turn uint32) Message {
-	r, origin := &src.in.Reader, &src.page.origin
+func (d *dispatcher) message(turn uint32) Message {
+	r, origin := &d.Reader, &d.origin
 	if r.Request {
 		origin = origin.Request(retain.ID(r.ID))
 	}
-	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: src.in.Position(), Publisher: src.contact.peer, Data: r.Data, origin: origin}
+	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: d.Position(), Publisher: d.src.contact.peer, Data: r.Data, origin: origin}
 }
 
 // deliverRest delivers a message to the targets that it has not reached yet.
-func (src *source) deliverRest() {
-	for o := &src.page; len(o.rest) > 0; {
-		t := o.rest[0]
-		o.rest = o.rest[1:] // before the call, which may panic
-		if src.gets(t.sub, o.message.Tag) && !src.handOver(t, o.message) {
-			src.in.Fails()
+func (d *dispatcher) deliverRest() {
+	for len(d.rest) > 0 {
+		t := d.rest[0]
+		d.rest = d.rest[1:] // before the call, which may panic
+		if d.gets(t.sub, d.shared.Tag) && !d.handOver(t, d.shared) {
+			d.Fails()
 		}
 	}
 }
 
 // gets reports whether a subscription still gets messages of a tag. A handler called since
 // the page began may have closed it, or removed the tag.
-func (src *source) gets(sub *Subscription, tag tags.Tag) bool {
-	return !sub.closed.Load() && !src.sub.closed.Load() && (!src.in.Moved() || sub.live.Contains(tag))
+func (d *dispatcher) gets(sub *Subscription, tag tags.Tag) bool {
+	return !sub.closed.Load() && !d.src.sub.closed.Load() && (!d.Moved() || sub.live.Contains(tag))
 }
 
 // handOver reports whether a message was delivered, not lost by the subscription's queue.
-func (src *source) handOver(t target, m Message) bool {
+func (d *dispatcher) handOver(t target, m Message) bool {
 	switch {
 	case t.handler != nil:
 		t.handler(m)
 	case t.sub.batch != nil:
 		if len(t.sub.pending) == 0 {
-			src.page.batches = append(src.page.batches, t.sub)
+			d.batches = append(d.batches, t.sub)
 		}
 		t.sub.pending = append(t.sub.pending, m)
 	default:
-		return t.sub.enqueue(src, m)
+		return t.sub.enqueue(d.src, m)
 	}
 	return true
 }
@@ -150,34 +150,33 @@ func (src *source) handOver(t target, m Message) bool {
 // deliverPlain delivers the plain messages behind one to their only handler. It ends at
 // any other message, or when the handler has changed something. It does what the loop
 // in deliver does, less what is the same for all of these messages.
-func (src *source) deliverPlain(h Handler, turn uint32) {
-	in := &src.in
-	r := &in.Reader
+func (d *dispatcher) deliverPlain(h Handler, turn uint32) {
+	r := &d.Reader
 	r.Status, r.NewTag, r.Request = 0, false, false
-	m := src.message(turn)
-	for in.Same() {
+	m := d.message(turn)
+	for d.Same() {
 		data, ok := r.NextPlain()
 		if !ok {
 			return
 		}
-		m.Counter, m.Data = in.Delivered(len(data)), data
+		m.Counter, m.Data = d.Delivered(len(data)), data
 		h(m)
 	}
 }
 
 // deliverRun delivers a message to its only target, a batch or a queue, and with it the
 // plain messages behind it, unless each of them may be lost by itself. No handler runs.
-func (src *source) deliverRun(sub *Subscription, turn uint32) {
-	m := src.message(turn)
-	if !src.handOver(target{sub: sub}, m) {
-		src.in.Fails()
+func (d *dispatcher) deliverRun(sub *Subscription, turn uint32) {
+	m := d.message(turn)
+	if !d.handOver(target{sub: sub}, m) {
+		d.Fails()
 	}
-	m.Status, m.Counter, m.origin = 0, m.Counter+1, &src.page.origin
+	m.Status, m.Counter, m.origin = 0, m.Counter+1, &d.origin
 	switch {
 	case sub.batch != nil:
-		src.in.DeliveredAll(sub.gather(m, &src.in.Reader))
+		d.DeliveredAll(sub.gather(m, &d.Reader))
 	case sub.cfg.Policy.Lossless():
-		src.in.DeliveredAll(sub.enqueueRun(src, m))
+		d.DeliveredAll(sub.enqueueRun(d.src, m))
 	}
 }
 
@@ -207,22 +206,21 @@ func (sub *Subscription) gather(m Message, r *wire.Reader) (messages, bytes int)
 }
 
 // deliverBatch delivers the messages of a page to a subscription with a BatchHandler.
-func (src *source) deliverBatch() {
-	o := &src.page
-	last := len(o.batches) - 1
-	sub := o.batches[last]
-	o.batches = o.batches[:last]
+func (d *dispatcher) deliverBatch() {
+	last := len(d.batches) - 1
+	sub := d.batches[last]
+	d.batches = d.batches[:last]
 	batch := sub.pending
 	sub.pending = batch[:0]
-	if src.in.Moved() { // as in gets
+	if d.Moved() { // as in gets
 		batch = slices.DeleteFunc(batch, func(m Message) bool { return !sub.live.Contains(m.Tag) })
 	}
-	if len(batch) == 0 || sub.closed.Load() || src.sub.closed.Load() {
+	if len(batch) == 0 || sub.closed.Load() || d.src.sub.closed.Load() {
 		return
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			src.panicked(batch[0].Tag, len(batch), v)
+			d.panicked(batch[0].Tag, len(batch), v)
 		}
 	}()
 	sub.batch(batch)
@@ -231,9 +229,9 @@ func (src *source) deliverBatch() {
 // panicked counts and reports a handler that has panicked.
 //
 //   - messages: that it was called with.
-func (src *source) panicked(tag tags.Tag, messages int, v any) {
-	src.sub.counters.panics.Add(1)
-	src.in.Drop(src.in.Reader.Lane, tag, ledger.Panic, uint64(messages), false)
-	src.event(Event{Kind: Problem, Peer: src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
-	src.in.Fails()
+func (d *dispatcher) panicked(tag tags.Tag, messages int, v any) {
+	d.src.sub.counters.panics.Add(1)
+	d.Drop(d.Reader.Lane, tag, ledger.Panic, uint64(messages), false)
+	d.src.event(Event{Kind: Problem, Peer: d.src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	d.Fails()
 }

@@ -14,51 +14,12 @@ import (
 func (src *source) consider() {
 	switch {
 	case src.contact.Idle():
-		src.seekWanted()
+		src.dial.look()
 	case src.contact.Ready():
-		if !src.awaiting {
+		if !src.rights.Awaited() {
 			src.requests.ConsiderAll()
 		}
 	} // otherwise it is asked for once the connection is ready
-}
-
-// seekWanted dials if some subscription wants the publisher's tags.
-func (src *source) seekWanted() {
-	if !src.mayDial() {
-		return
-	}
-	if src.seeking {
-		src.seekAgain = true
-		return
-	}
-	src.seeking, src.seekAgain = true, false
-	found := false
-	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
-		found = found || src.needs(sub)
-		return asking{src}.Cost(sub)
-	})
-	src.sub.work.Add(func(budget int) (steps int, done bool) {
-		if steps, done = look(budget); !done && !found {
-			return steps, false
-		}
-		src.seeking = false
-		if found {
-			src.dialIfWanted()
-		} else if src.seekAgain {
-			src.seekWanted()
-		}
-		if src.contact.Idle() {
-			src.unlisted()
-		}
-		return steps, true
-	})
-}
-
-// dialIfWanted dials for a subscription that the publisher concerns.
-func (src *source) dialIfWanted() {
-	if src.contact.Idle() && src.mayDial() && src.sub.sources[src.contact.entry.Instance] == src && src.contact.speakable(src.sub.backend.Name(), src.fits()) {
-		src.contact.Dial()
-	}
 }
 
 // considerOne is consider for a single subscription.
@@ -67,8 +28,8 @@ func (src *source) considerOne(sub *Subscription) {
 		return
 	}
 	src.requests.Consider(sub)
-	if src.contact.Idle() && src.mayDial() && src.needs(sub) {
-		src.dialIfWanted()
+	if src.contact.Idle() && src.dial.may() && src.needs(sub) {
+		src.dial.begin()
 	}
 }
 
@@ -78,37 +39,17 @@ func (src *source) concerns(sub *Subscription) bool {
 	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
 		return r.Want().Intersects(src.served.Ever())
 	}
-	return src.allowed(sub).Intersects(src.contact.entry.Tags)
+	return src.sub.duplicates.choose(src, sub, src.rights.Both(sub.live)).Intersects(src.contact.entry.Tags)
 }
 
 // needs is concerns, whatever the publisher lets this side have: a connection on which there
 // is nothing to be had now shows when there is.
 func (src *source) needs(sub *Subscription) bool {
-	if src.granted == nil {
+	if !src.rights.Limited() {
 		return src.concerns(sub)
 	}
-	return src.concerns(sub) || src.choose(sub, src.permitted(sub.live)).Intersects(src.contact.entry.Tags)
+	return src.concerns(sub) || src.sub.duplicates.choose(src, sub, src.rights.Permitted(sub.live)).Intersects(src.contact.entry.Tags)
 }
-
-// Wanted implements contact.User.
-func (src *source) Wanted() bool {
-	if !src.mayDial() {
-		return false
-	}
-	if sub := src.wanting; sub != nil && src.sub.subs.Has(sub.id) && src.needs(sub) {
-		return true
-	}
-	src.wanting = nil
-	for sub := range src.sub.subs.All {
-		if src.needs(sub) {
-			src.wanting = sub // looked at first the next time
-			return true
-		}
-	}
-	return false
-}
-
-func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) && !src.contact.ended }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
 // it counts as unwanted.
@@ -122,9 +63,9 @@ func (src *source) unsubscribe(sub *Subscription) {
 // leaveIfUnneeded closes a connection that no subscription wants any more. While all are
 // considered, which may ask for more, it does nothing; Considered calls it then.
 func (src *source) leaveIfUnneeded() {
-	if src.contact.Ready() && !src.requests.Considering() && src.requests.Open() == 0 && !src.Wanted() {
+	if src.contact.Ready() && !src.requests.Considering() && src.requests.Open() == 0 && !src.dial.Wanted() {
 		src.contact.ended = src.contact.ended || !src.contact.listed
-		src.leave()
+		src.out.Leave()
 	}
 }
 
@@ -149,14 +90,16 @@ func (asking) Key(sub *Subscription) (id uint64, lane uint16) { return sub.id, s
 func (asking) Over(sub *Subscription) bool { return sub.over() }
 
 // Wants implements request.Side.
-func (src asking) Wants(sub *Subscription) tags.Set { return src.allowed(sub) }
+func (src asking) Wants(sub *Subscription) tags.Set {
+	return src.sub.duplicates.choose(src.source, sub, src.rights.Both(sub.live))
+}
 
 // Concerns implements request.Side.
 func (src asking) Concerns(sub *Subscription) bool { return src.concerns(sub) }
 
 // Cost implements request.Side.
 func (src asking) Cost(sub *Subscription) (steps int) {
-	return request.Steps*(1+src.served.Count()) + src.accessSteps(sub)
+	return request.Steps*(1+src.served.Count()) + src.rights.Cost(sub.live)
 }
 
 // Message implements request.Side.
@@ -164,20 +107,24 @@ func (asking) Message(sub *Subscription) subscription.Subscribe { return sub.req
 
 // MayAsk implements request.Side.
 func (src asking) MayAsk() bool {
-	return src.contact.Ready() && !src.awaiting && !src.contact.ended && !src.parted
+	return src.contact.Ready() && !src.rights.Awaited() && !src.contact.ended && !src.out.Parted()
 }
 
 // Queue implements request.Side.
-func (src asking) Queue(m subscription.Message) { src.queue(m) }
+func (src asking) Queue(m subscription.Message) { src.out.Push(m) }
 
 // Pump implements request.Side.
-func (src asking) Pump() { src.pump() }
+func (src asking) Pump() { src.out.Pump() }
 
 // Fail implements request.Side.
 func (src asking) Fail(err error) { src.fail(err) }
 
 // Stay implements request.Side.
-func (src asking) Stay() { src.leaving = src.leaving && src.contact.ended }
+func (src asking) Stay() {
+	if !src.contact.ended {
+		src.out.Stay()
+	}
+}
 
 // Changed implements request.Side.
 func (src asking) Changed() { src.in.Changed() }

@@ -5,7 +5,7 @@ package bus
 import (
 	"errors"
 
-	"tagbus/bus/internal/group"
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/sanitize"
@@ -25,7 +25,7 @@ func (src *source) onData(data []byte) {
 	src.pulse.Hear()
 	if data[0] == wire.Kind {
 		src.spoken = true
-		src.onPage(data)
+		src.in.onPage(data)
 	} else {
 		src.onControl(data)
 	}
@@ -47,16 +47,13 @@ func (src *source) onHello(data []byte) {
 		err = protocolError("it is a %s", sanitize.Text(h.Role))
 	}
 	if err != nil {
-		src.bar(errors.Is(err, ErrNotAllowed))
+		src.sub.duplicates.bar(src, errors.Is(err, ErrNotAllowed))
 		src.fail(err)
 		return
 	}
-	src.bar(false)
-	src.awaiting, src.incoming = h.Limited, group.Rights{}
+	src.sub.duplicates.bar(src, false)
+	src.rights.Begin(h.Limited)
 	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
-	if !h.Limited {
-		src.granted = nil
-	}
 	heart := &src.sub.heart
 	src.pulse.Begin(heart, src.contact.ep, heart.Following(h.BeatMillis), h.BeatMillis)
 	src.ready()
@@ -65,7 +62,7 @@ func (src *source) onHello(data []byte) {
 // ready begins to work with a publisher that has said hello.
 func (src *source) ready() {
 	src.contact.greeted()
-	src.vanished, src.seek = false, seek{}
+	src.vanished, src.dial.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
@@ -119,6 +116,21 @@ func (src *source) positions(m *subscription.Positions) {
 	}
 }
 
+// breaks ends the connection to a publisher whose message cannot be taken: a page that is
+// damaged, or what the intake says.
+func (src *source) breaks(err error) {
+	var damage *wire.Error
+	var violation intake.Violation
+	switch {
+	case errors.As(err, &damage):
+		src.fail((*PageError)(damage))
+	case errors.As(err, &violation):
+		src.fail(protocolError("%s", violation))
+	default:
+		src.fail(errors.Join(ErrProtocol, err))
+	}
+}
+
 // onSubscribed notes that a subscription is active.
 func (src *source) onSubscribed(id uint64) {
 	r, again, err := src.requests.Subscribed(id)
@@ -139,7 +151,7 @@ func (src *source) onSubscribed(id uint64) {
 	if r.Sub.held {
 		r.Sub.stall(src)
 	}
-	src.checkDuplicates(r)
+	src.sub.duplicates.check(src, r)
 	src.answered(r)
 }
 
@@ -230,6 +242,6 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 		src.event(Event{Kind: Goodbye, Peer: src.contact.peer, Err: src.failure})
 	}
 	src.contact.ended = true
-	src.reconsider()
-	src.leave()
+	src.sub.duplicates.reconsider(src)
+	src.out.Leave()
 }

@@ -3,7 +3,6 @@
 package bus
 
 import (
-	"fmt"
 	"time"
 
 	"tagbus/acl"
@@ -16,41 +15,32 @@ import (
 // Take implements follow.User.
 func (src *source) Take(e directory.Event) (steps int) {
 	s := src.sub
-	src.reconsider() // those that have had tags in common with it
+	src.sub.duplicates.reconsider(src) // those that have had tags in common with it
 	if !src.contact.Ready() {
-		src.who = nil // it may be another one now
+		src.rights.Forget() // it may be another one now
 	}
 	src.update(e.Entry)
-	steps = src.meet()
+	steps = s.duplicates.meet(src)
 	src.consider()
-	src.checkAllDuplicates()
+	s.duplicates.checkAll(src)
 	if e.Kind == directory.Changed {
 		s.checkReady()
 	}
-	src.reconsider()
+	src.sub.duplicates.reconsider(src)
 	return steps + e.Entry.Tags.Parts()/setStepsPerStep
 }
 
 // Gone implements follow.User.
 func (src *source) Gone() (steps int) {
-	begun, awaited := src.sub.index.Steps(), !src.contact.Idle() || src.requests.Len() > 0
+	begun, awaited := src.sub.duplicates.index.Steps(), !src.contact.Idle() || src.requests.Len() > 0
 	src.contact.listed, src.contact.gone = false, time.Now()
-	src.reconsider()
+	src.sub.duplicates.reconsider(src)
 	src.unlisted()
 	src.sub.forgetOldest()
 	if awaited {
 		src.sub.checkReady()
 	}
-	return forgetSteps + src.sub.index.Steps() - begun
-}
-
-// fits returns why the publisher's messages do not fit this subscriber, or nil.
-func (src *source) fits() error {
-	entry, most := &src.contact.entry, src.sub.cfg.MaxMessageBytes
-	if need := frameBytes(entry.PageBytes, entry.MaxMessageBytes); need > most {
-		return fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, most)
-	}
-	return nil
+	return forgetSteps + src.sub.duplicates.index.Steps() - begun
 }
 
 // update takes over the directory entry of the publisher.
@@ -86,8 +76,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello, who *identi
 		src.fail(err)
 		return
 	}
-	src.out.Push(hello)
-	src.pump()
+	src.out.Open(ep, hello)
 	src.pulse.Begin(&s.heart, ep, every, h.BeatMillis)
 	src.ready()
 }
@@ -103,51 +92,4 @@ func (src *source) await() {
 	}
 	src.contact.Wait(senderAbsence)
 	src.sub.forgetOldest()
-}
-
-// A publisher that leaves the directory may be ending, and wait for subscribers whose
-// connections are just lost. So a publisher that owes messages is sought before it is
-// given up: its last addresses are dialed a few times.
-const (
-	maxSeeks = 3
-	seekTime = 2 * time.Second // after which there is no other try
-)
-
-// seek is the search for a publisher that is not in the directory.
-type seek struct {
-	on    bool
-	done  bool // in vain
-	tries int
-	begun time.Time
-}
-
-// seeks begins to seek a publisher that is neither in the directory nor connected, and
-// reports whether it is being sought.
-func (src *source) seeks() bool {
-	if src.seek.on && src.contact.Waiting() {
-		return true
-	}
-	if src.seek.on { // nothing is wanted of it any more
-		src.seek.on, src.seek.done = false, true
-	}
-	if src.seek.done || src.sub.isDialed() || src.requests.Owing() == 0 || src.contact.ended || src.vanished {
-		return false
-	}
-	src.seek = seek{on: true, begun: time.Now()}
-	if src.contact.refusal != "" { // it has been dialed in vain already
-		src.seek.tries = maxSeeks - 1
-	}
-	src.contact.Wait(src.sub.cfg.ReconnectMin)
-	return true
-}
-
-// sought notes that a try to connect has failed.
-func (src *source) sought() {
-	if !src.seek.on || src.contact.listed || !src.contact.Waiting() {
-		return
-	}
-	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {
-		src.seek.on, src.seek.done = false, true
-		src.unlisted()
-	}
 }

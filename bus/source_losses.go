@@ -10,15 +10,12 @@ import (
 	"tagbus/tags"
 )
 
-// arriving is a source as its Intake sees it.
-type arriving struct{ *source }
-
 // Aim implements intake.Side.
-func (src arriving) Aim(lane uint16, tag tags.Tag) (targets []target) {
-	if src.sub.closed.Load() {
+func (d *dispatcher) Aim(lane uint16, tag tags.Tag) (targets []target) {
+	if d.src.sub.closed.Load() {
 		return nil
 	}
-	for r := range src.requests.About(lane, tag) {
+	for r := range d.src.requests.About(lane, tag) {
 		if r.Owes(tag) && !r.Sub.closed.Load() {
 			targets = append(targets, target{r.Sub, r.Sub.handlerOf(tag)})
 		}
@@ -27,31 +24,31 @@ func (src arriving) Aim(lane uint16, tag tags.Tag) (targets []target) {
 }
 
 // Count implements intake.Side: there may be very many from all publishers.
-func (src arriving) Count(cause subscription.Cause, n uint64, from, to uint32) {
+func (d *dispatcher) Count(cause subscription.Cause, n uint64, from, to uint32) {
 	const most = 1 << 60
-	all := &src.sub.counters.lost[cause]
+	all := &d.src.sub.counters.lost[cause]
 	all.Add(min(n, most-min(all.Load(), most)))
-	src.sub.lostAt.Span(cause, from, to)
+	d.src.sub.lostAt.Span(cause, from, to)
 }
 
 // gap is what is lost of one tag, and not told.
 type gap = events.Gap[Event, lostTag]
 
 // Gap implements intake.Side.
-func (src arriving) Gap(to *gap, tag tags.Tag, cause subscription.Cause, n uint64) {
-	if src.sub.gaps.Add(to, lostTag{src.source, tag}, cause, n) {
-		src.sub.reportSoon()
+func (d *dispatcher) Gap(to *gap, tag tags.Tag, cause subscription.Cause, n uint64) {
+	if d.src.sub.gaps.Add(to, lostTag{d.src, tag}, cause, n) {
+		d.src.sub.reportSoon()
 	}
 }
 
 // Send implements intake.Side.
-func (src arriving) Send(m subscription.Message) { src.send(m) }
+func (d *dispatcher) Send(m subscription.Message) { d.src.out.Send(m) }
 
 // Waits implements intake.Side.
-func (src arriving) Waits() bool { return src.out.Waits() && !src.parted && !src.leaving }
+func (d *dispatcher) Waits() bool { return d.src.out.Waits() }
 
 // Report implements intake.Side.
-func (src arriving) Report() { src.sub.reportSoon() }
+func (d *dispatcher) Report() { d.src.sub.reportSoon() }
 
 // reportInterval is the time between events about messages that the policies Latest and
 // Sample leave out, or that the queues of subscriptions lose.

@@ -83,7 +83,7 @@ func (s *Subscriber) add(sub *Subscription) {
 	s.subs.Add(sub.id, sub)
 	s.listing.Load().Changed()
 	if sub.cfg.Duplicates != DuplicatesAll {
-		s.choosy++
+		s.duplicates.choosy++
 	}
 	s.startPatience(sub)
 	for _, src := range s.sources {
@@ -95,7 +95,7 @@ func (s *Subscriber) add(sub *Subscription) {
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
 	if s.subs.Has(sub.id) && sub.cfg.Duplicates != DuplicatesAll {
-		s.choosy--
+		s.duplicates.choosy--
 	}
 	s.subs.Remove(sub.id)
 	s.listing.Load().Changed()

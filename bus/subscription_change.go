@@ -181,7 +181,7 @@ func (sub *Subscription) maybeReady() {
 			denied = r.Denied()
 		case r.Current():
 			acked = true
-		case src.mayDial() && src.concerns(sub):
+		case src.dial.may() && src.concerns(sub):
 			return
 		}
 	}
