@@ -6,11 +6,13 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -234,4 +236,55 @@ func (d *dispatcher) panicked(tag tags.Tag, messages int, v any) {
 	d.Drop(d.Reader.Lane, tag, ledger.Panic, uint64(messages), false)
 	d.src.event(Event{Kind: Problem, Peer: d.src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	d.Fails()
+}
+
+// Aim implements intake.Side.
+func (d *dispatcher) Aim(lane uint16, tag tags.Tag) (targets []target) {
+	if d.src.sub.closed.Load() {
+		return nil
+	}
+	for r := range d.src.requests.About(lane, tag) {
+		if r.Owes(tag) && !r.Sub.closed.Load() {
+			targets = append(targets, target{r.Sub, r.Sub.handlerOf(tag)})
+		}
+	}
+	return targets
+}
+
+// Count implements intake.Side: there may be very many from all publishers.
+func (d *dispatcher) Count(cause subscription.Cause, n uint64, from, to uint32) {
+	const most = 1 << 60
+	all := &d.src.sub.counters.lost[cause]
+	all.Add(min(n, most-min(all.Load(), most)))
+	d.src.sub.lostAt.Span(cause, from, to)
+}
+
+// Gap implements intake.Side.
+func (d *dispatcher) Gap(to *gap, tag tags.Tag, cause subscription.Cause, n uint64) {
+	if d.src.sub.gaps.Add(to, lostTag{d.src, tag}, cause, n) {
+		d.src.sub.reportSoon()
+	}
+}
+
+// Send implements intake.Side.
+func (d *dispatcher) Send(m subscription.Message) { d.src.out.Send(m) }
+
+// Waits implements intake.Side.
+func (d *dispatcher) Waits() bool { return d.src.out.Waits() }
+
+// Report implements intake.Side.
+func (d *dispatcher) Report() { d.src.sub.reportSoon() }
+
+// gap is what is lost of one tag, and not told.
+type gap = events.Gap[Event, lostTag]
+
+// lostTag is what the Gap events of a tag say besides cause and number.
+type lostTag struct {
+	src *source
+	tag tags.Tag
+}
+
+// Gap implements events.Key.
+func (t lostTag) Gap(cause subscription.Cause, n uint64) Event {
+	return Event{Kind: Gap, Peer: t.src.contact.peer, Tag: t.tag, Count: n, Err: gapCauses[cause]}
 }

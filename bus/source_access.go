@@ -64,7 +64,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 
 // refuse tells that the publisher has announced what it may not send.
 func (src *source) refuse(refused *AccessError) {
-	if e, tell := src.sub.refusals.event(&src.sub.door, refused, src.contact.peer, src.rights.Who()); tell {
+	if e, tell := src.sub.refusals.event(&src.sub.door, refused, src.contact.peer, src.rights.Peer()); tell {
 		src.event(e)
 	}
 }
@@ -173,7 +173,7 @@ func (s *Subscriber) reviewAccess() {
 // review ends the connection if its peer no longer counts, and asks for what it may send
 // now.
 func (src *source) review() (steps int) {
-	if src.sub.closed.Load() || src.rights.Who() == nil {
+	if src.sub.closed.Load() || src.rights.Peer() == nil {
 		return 1
 	}
 	if src.contact.Idle() {
@@ -183,7 +183,7 @@ func (src *source) review() (steps int) {
 	if !src.contact.Ready() && !src.contact.Greeting() {
 		return 1
 	}
-	if err := src.sub.door.expired(src.rights.Who()); err != nil {
+	if err := src.sub.door.expired(src.rights.Peer()); err != nil {
 		src.fail(err)
 		return 1
 	}
@@ -192,7 +192,7 @@ func (src *source) review() (steps int) {
 		action = acl.Send
 	}
 	before := src.rights.Sends()
-	src.permit(src.rights.Who(), action)
+	src.permit(src.rights.Peer(), action)
 	if !before.Equal(src.rights.Sends()) {
 		src.consider()
 	}

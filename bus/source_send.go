@@ -85,3 +85,30 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		src.out.Beat(src.sub.beat)
 	}
 }
+
+// reportInterval is the time between events about messages that the policies Latest and
+// Sample leave out, or that the queues of subscriptions lose.
+const reportInterval = time.Second
+
+// A publisher knows what did not reach a subscriber. What has reached it and was lost there,
+// in the queue of a subscription or by a handler that panicked, only the subscriber knows.
+// It tells the publisher, which all tools ask.
+
+// reportSoon has report called after a while, unless it is about to be called. Loop only.
+func (s *Subscriber) reportSoon() {
+	if !s.reporting {
+		s.reporting = true
+		s.alarms.Set(&s.reports, reportInterval)
+	}
+}
+
+// report tells of what is not told at once: the user by events, and the publishers. Loop only.
+func (s *Subscriber) report() {
+	s.reporting = false
+	s.gaps.Report()
+	for _, src := range s.sources {
+		if src.contact.ep != nil && src.contact.Ready() {
+			src.in.TellDropped()
+		}
+	}
+}

@@ -25,8 +25,8 @@ type Rights struct {
 	barred   bool           // one side has not let the other one in, at the last try
 }
 
-// Who returns the publisher, as the transport has proved; nil if that is not known.
-func (r *Rights) Who() *identity.Peer { return r.who }
+// Peer returns the publisher, as the transport has proved; nil if that is not known.
+func (r *Rights) Peer() *identity.Peer { return r.who }
 
 // Forget forgets who the publisher is: the next connection shows it.
 func (r *Rights) Forget() { r.who = nil }
@@ -36,7 +36,7 @@ func (r *Rights) Forget() { r.who = nil }
 //   - who: nil without a policy, and sends does not count.
 func (r *Rights) Permit(who *identity.Peer, sends tags.Set) { r.who, r.sends = who, sends }
 
-// Sends returns the tags of which the publisher may send messages, with Who.
+// Sends returns the tags of which the publisher may send messages, with Peer.
 func (r *Rights) Sends() tags.Set { return r.sends }
 
 // Begin notes whether the publisher says on this connection what this side may have.
