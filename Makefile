@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere build build-etcd demo demo-etcd release release-check test test-all limits members site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere build build-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine wi
 web: ## the page in a headless Chromium, against real processes, in under a minute
 	@scripts/setup.sh browser
 	@test/web/run.sh
+
+docs: ## build/site: these documents as a site with a search; a link to nothing fails it
+	@scripts/setup.sh docs
+	@scripts/docs.sh
 
 screenshot: ## docs/page.png and docs/page-dark.png, the page of a bus that runs for half a minute
 	@scripts/setup.sh browser
@@ -158,4 +162,4 @@ ci: ## all that must pass before a change goes in
 	@CI=true .ci/run
 
 clean: ## remove what the targets above have built
-	rm -rf bin dist bench/out coverage.out
+	rm -rf bin build/site dist bench/out coverage.out

@@ -21,5 +21,5 @@
 //   - tagbus/netio/tcp: how do pages cross a socket?
 //   - tagbus/netio/reactor: whose turn is it?
 //
-// Which package may import which is a table in dag_test.go.
+// Which package may import which is a table in internal/checks/dag_test.go.
 package tagbus

@@ -15,14 +15,14 @@ import (
 	"tagbus/access"
 	"tagbus/acl"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/tags"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // chainOf returns what a peer with a certificate shows.
-func chainOf(c *identitytest.Issued) []*x509.Certificate { return []*x509.Certificate{c.Certificate} }
+func chainOf(c *pki.Issued) []*x509.Certificate { return []*x509.Certificate{c.Certificate} }
 
 // write replaces a file.
 func write(t *testing.T, path, text string) {
@@ -85,12 +85,12 @@ func TestAPolicyWithoutCertificates(t *testing.T) {
 }
 
 func TestCertificatesWithoutAPolicy(t *testing.T) {
-	dir, ca, other := t.TempDir(), identitytest.NewCA(t, "cn:site"), identitytest.NewCA(t, "cn:other")
+	dir, ca, other := t.TempDir(), pki.NewCA(t, "cn:site"), pki.NewCA(t, "cn:other")
 	own, peer, stranger := ca.Issue(t, "dns:own"), ca.Issue(t, "dns:peer"), other.Issue(t, "dns:peer")
-	caFile := identitytest.Write(t, dir, "ca.pem", identitytest.PEM(ca))
+	caFile := pki.Write(t, dir, "ca.pem", pki.PEM(ca))
 	a, err := access.Open(access.Config{Identity: identity.Config{
-		Certificate: identitytest.Write(t, dir, "own.pem", identitytest.PEM(own)),
-		Key:         identitytest.Write(t, dir, "own.key", own.KeyPEM(t)),
+		Certificate: pki.Write(t, dir, "own.pem", pki.PEM(own)),
+		Key:         pki.Write(t, dir, "own.key", own.KeyPEM(t)),
 		CA:          caFile,
 	}})
 	if err != nil {
@@ -112,7 +112,7 @@ func TestCertificatesWithoutAPolicy(t *testing.T) {
 	}
 	changes := 0
 	defer a.Watch(func() { changes++ })()
-	identitytest.Write(t, dir, "ca.pem", identitytest.PEM(other))
+	pki.Write(t, dir, "ca.pem", pki.PEM(other))
 	if err := a.Reload(); err != nil || changes != 1 {
 		t.Errorf("got %v and %d changes, want 1", err, changes)
 	}

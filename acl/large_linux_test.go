@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/acl"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // TestALargePolicyDecidesAtOnce makes the decision of BenchmarkSubscription, which takes under
@@ -20,7 +20,7 @@ func TestALargePolicyDecidesAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: an emulated processor is too slow")
 	}
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector takes most of the time")
 	}
 	text, all := large(t)

@@ -14,7 +14,7 @@ import (
 
 	"tagbus/acl"
 	"tagbus/identity"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -211,7 +211,7 @@ func TestExplain(t *testing.T) {
 // TestPeersWithoutEndAreForgotten: what a policy keeps does not grow with them.
 func TestPeersWithoutEndAreForgotten(t *testing.T) {
 	p := parse(t, site)
-	for i := range tests.Fewer(20_000) {
+	for i := range testkit.Fewer(20_000) {
 		if got := p.Allowed(who(t, fmt.Sprintf("uri:spiffe://cern.ch/daq/felix-%d", i)), acl.Publish); got.IsEmpty() {
 			t.Fatalf("peer %d may not publish", i)
 		}

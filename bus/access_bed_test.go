@@ -13,7 +13,7 @@ import (
 	"tagbus/acl"
 	"tagbus/bus"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -29,7 +29,7 @@ type rules struct {
 // site is what all processes of a test go by.
 type site struct {
 	b  *bed
-	ca *identitytest.Issued
+	ca *pki.Issued
 
 	mu       sync.Mutex
 	policy   *acl.Policy
@@ -39,7 +39,7 @@ type site struct {
 
 func (b *bed) site(policy string) *site {
 	b.tb.Helper()
-	x := &site{b: b, ca: identitytest.NewCA(b.tb, "cn:site"), gone: make(map[string]error), watchers: make(map[*func()]struct{})}
+	x := &site{b: b, ca: pki.NewCA(b.tb, "cn:site"), gone: make(map[string]error), watchers: make(map[*func()]struct{})}
 	x.policy = x.parse(policy)
 	return x
 }
@@ -53,7 +53,7 @@ func (x *site) parse(policy string) *acl.Policy {
 
 // as makes what is opened next show a certificate with a name; "": none. It returns the
 // Access of that process.
-func (x *site) as(name string, changes ...identitytest.Change) bus.Access {
+func (x *site) as(name string, changes ...pki.Change) bus.Access {
 	x.b.tb.Helper()
 	if name == "" {
 		x.b.shows = nil

@@ -11,7 +11,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/tags"
 )
 
@@ -300,7 +300,7 @@ func TestAConnectionEndsWithTheTimeOfACertificate(t *testing.T) {
 		x := b.site(`{"rules":[{"who": "*", "subscribe": "*", "publish": "*"}]}`)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("cn:p")}})
 		end := time.Now().Add(time.Hour)
-		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s", identitytest.Valid(time.Now().Add(-time.Hour), end))}})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s", pki.Valid(time.Now().Add(-time.Hour), end))}})
 		_, err := s.Subscribe(tags.Of(1), func(bus.Message) {})
 		must(t, err)
 		synctest.Wait()

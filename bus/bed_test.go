@@ -13,8 +13,8 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 )
 
 // bed is a bus in memory: a network and a directory, with a loop for every

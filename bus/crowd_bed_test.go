@@ -10,8 +10,8 @@ import (
 	"runtime"
 	"testing"
 
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/subscription"
 )
 

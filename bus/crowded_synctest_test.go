@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -63,7 +63,7 @@ func TestACrowdedPublisherBeatsLessOften(t *testing.T) {
 		synctest.Wait()
 		members := []*member{first.member, late.member, mute.member, slow.member}
 		counts := b.beats(p, members...)
-		minutes := tests.Fewer(16)
+		minutes := testkit.Fewer(16)
 		time.Sleep(time.Duration(minutes) * time.Minute)
 		synctest.Wait()
 		fromPub, fromSub := counts()
@@ -140,7 +140,7 @@ func TestTheLeastPatientPeerIsFollowed(t *testing.T) {
 					r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Common: bus.Common{HeartbeatInterval: every, HeartbeatTimeout: 2 * every}}, ignore)
 					s := b.sender(bus.SenderConfig{Common: bus.Common{HeartbeatInterval: interval}})
 					must(t, s.SendContext(t.Context(), 1, nil))
-					time.Sleep(time.Duration(tests.Fewer(20)) * every)
+					time.Sleep(time.Duration(testkit.Fewer(20)) * every)
 					synctest.Wait()
 					for _, m := range []*member{p.member, sub.member, r.member, s.member} {
 						if lost := m.of(bus.Lost); len(lost) > 0 {

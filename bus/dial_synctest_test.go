@@ -15,8 +15,8 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/state"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )

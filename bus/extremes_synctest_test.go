@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/tests/extremes"
+	"tagbus/internal/testkit/extremes"
 	"tagbus/netio"
 	"tagbus/tags"
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 

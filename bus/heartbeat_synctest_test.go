@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

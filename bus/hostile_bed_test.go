@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 )
 
 // What one program of a hostile peer may do at most, so that inputs are quick.
@@ -127,7 +127,7 @@ func heapObjects() int64 {
 
 // checkHeap fails the test if the heap has grown by too much.
 func (h *hostileBed) checkHeap() {
-	if tests.Race || heapObjects()-h.heap <= hostileHeap {
+	if testkit.Race || heapObjects()-h.heap <= hostileHeap {
 		return
 	}
 	runtime.GC()

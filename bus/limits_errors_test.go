@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus/directory/memory"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )

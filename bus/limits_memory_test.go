@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 	"tagbus/subscription"
@@ -37,7 +37,7 @@ func heap() int {
 // TestTheHeapOfAPublisherStaysWithinItsBounds: what tags, ranges and subscriptions take
 // is what the documentation says, and is given back.
 func TestTheHeapOfAPublisherStaysWithinItsBounds(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("needs a build without the race detector, which takes memory too")
 	}
 	const free = 1 << 20 // of the beds and of the runtime
@@ -89,7 +89,7 @@ const bytesPerIdleSubscriber = 32 << 10
 // TestTheHeapOfIdleSubscribersStaysWithinItsBounds: over their TCP connections go hellos
 // and a subscription, and nothing else.
 func TestTheHeapOfIdleSubscribersStaysWithinItsBounds(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("needs a build without the race detector, which takes memory too")
 	}
 	const subscribers = 200

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -187,7 +187,7 @@ func TestManySubscribersOfRandomHalves(t *testing.T) {
 	switch {
 	case limits():
 		known, subscribers = 100_000, 100
-	case testing.Short() || tests.Race:
+	case testing.Short() || testkit.Race:
 		known, subscribers = 10_000, 30
 	}
 	b := newBed(t)

@@ -56,6 +56,7 @@ type link struct {
 	unrouting   bool // being taken out of the routes, for good
 	unrouted    bool
 	afterwards  []func() // when it is
+	buried      func()   // called when what waits for it is dropped, or nil
 	predecessor *link    // the older connection of the subscriber for which this one waits
 	successor   func()   // of the newest one, called when this one is forgotten
 }

@@ -93,5 +93,8 @@ func (p *Publisher) abortJobs() {
 		if l.unrouting && !l.unrouted {
 			l.wasUnrouted()
 		}
+		if l.buried != nil {
+			l.wasBuried()
+		}
 	}
 }

@@ -136,7 +136,7 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 // account opens the account of a new lane. Loop only, and fan.Mu is held.
 func (p *Publisher) account(l *link, w *fanout.Wish) *ledger.Lane {
 	p.heart.Quicken(p.maxStall(policyFrom(w.Policy)))
-	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
+	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer, past: p.pastOf(l)}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }
 
 // unsubscribe ends a subscription and acknowledges that. It acknowledges an unknown one
@@ -178,6 +178,30 @@ func (p *Publisher) unroute(l *link, f func()) {
 		}
 		return steps, done
 	}})
+}
+
+// bury drops what waits for a subscriber whose connection has ended, and then calls f. Loop
+// only.
+func (l *link) bury(f func()) {
+	l.buried = f
+	if _, done := l.out.Bury(1); done || l.pub.work.Ended() { // mostly unroute has done it
+		l.wasBuried()
+		return
+	}
+	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+		if steps, done = l.out.Bury(budget); done {
+			l.wasBuried()
+		}
+		return steps, done
+	}})
+}
+
+// wasBuried calls the function that waits for the end of bury.
+func (l *link) wasBuried() {
+	l.out.BuryAll()
+	f := l.buried
+	l.buried = nil
+	f()
 }
 
 // wasUnrouted calls the functions that wait for the end of unrouting.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 )
 
@@ -90,7 +90,7 @@ func TestModel(t *testing.T) {
 // TestTheModelCatches runs broken variants of the bus until the model finds
 // something, which it must.
 func TestTheModelCatches(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("shows what the model finds, which is the same under -race")
 	}
 	for _, test := range []struct {

@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

@@ -17,7 +17,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/state"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 )
 
@@ -90,7 +90,7 @@ func TestGoDocShowsPolicies(t *testing.T) {
 		"PolicyKind": "type PolicyKind uint8",
 		"Latest":     "	Block PolicyKind = iota\n",
 	} {
-		tests.DependsOnTree()
+		testkit.DependsOnTree()
 		out, err := exec.CommandContext(t.Context(), "go", "doc", name).Output()
 		if err != nil {
 			t.Fatalf("go doc %s: %v", name, err)

@@ -197,6 +197,7 @@ type member struct {
 	messages, bytes, pages uint64    // sent on that, when it has ended
 	ended, heard           time.Time // when that was, and when something came from it last
 	cause                  error     // why; nil: in order
+	past                   past
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
@@ -206,9 +207,12 @@ type member struct {
 func (p *Publisher) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
 		sent := l.out.Stats()
-		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause}
+		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause, a.Peer.past}
 	}
 	unconfirmed = l.out.CloseAccounts(l.owed, coarseclock.Of(l.pulse.Heard()))
+	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
+		a.Peer.past.add(&a.Peer, unconfirmed, a.Unconfirmed())
+	}
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0

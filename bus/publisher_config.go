@@ -35,7 +35,8 @@ type PublisherConfig struct {
 	SubscriberBytes int
 
 	// MaxStreams bounds the number of sets of subscribers that share pages. Messages
-	// for a further set are copied into a page for each subscriber. Default 64.
+	// for a further set are copied into a page for each subscriber, unless that takes more
+	// than a quarter of the pages. Default 64.
 	MaxStreams int
 
 	// MaxSubscribers is the largest number of connections. A further one is refused,

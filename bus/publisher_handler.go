@@ -84,8 +84,10 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	p.heart.Leave()
 	l.out.Kill()
 	p.unroute(l, func() {
-		p.left(l, cause)
-		after()
+		l.bury(func() {
+			p.left(l, cause)
+			after()
+		})
 	})
 }
 

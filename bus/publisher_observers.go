@@ -21,6 +21,7 @@ func (p *Publisher) observe(l *link, h subscription.Hello) error {
 	delete(p.connections, l)
 	p.heart.Leave()
 	l.out.Kill()
+	l.out.BuryAll()
 	p.observers.Enter(l.ep, hello, watching{l.peer, l.who})
 	return p.leave()
 }

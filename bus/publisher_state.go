@@ -162,6 +162,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 		if m.cause != nil {
 			peer.Reason = sanitize.Cut(sanitize.Error(m.cause), state.MaxReason)
 		}
+		m.past.portray(&peer)
 		var lost ledger.Sums
 		for _, n := range a.Lanes() {
 			addLane(&peer, n, &lost)
@@ -196,6 +197,9 @@ func (l *link) portray(now time.Time, wanted map[subscription.LaneID][]tags.Tag)
 	known := [...]int{room.Sends, l.minSendsFree.add(now, room.MinSends), 0, 0} // one allocation
 	peer.FreeSends, peer.MinFree, peer.Queued, peer.QueueLimit = &known[0], &known[1], &known[2], &known[3]
 	peer.Heard = portrait.Time(l.pulse.Heard())
+	if past := l.pub.pastOf(l); past.broken > 0 || !past.openTo.IsZero() {
+		past.portray(&peer)
+	}
 	if at := l.stalledAt.Load(); at != 0 {
 		peer.StalledSince = time.Unix(0, at).UTC()
 	}

@@ -9,7 +9,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/internal/wire"
 	"tagbus/bus/internal/wire/wiretest"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

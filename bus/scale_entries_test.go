@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -69,7 +69,7 @@ func TestTheWorkOfOffersIsProportional(t *testing.T) {
 		b.on(func() { steps, longest = int(b.s.work.Total-before), b.s.work.Longest })
 		return steps, longest
 	}
-	size := tests.Fewer(1000)
+	size := testkit.Fewer(1000)
 	once, _ := look(size)
 	twice, longest := look(2 * size)
 	t.Logf("got %d and %d steps, %d in one slice", once, twice, longest)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -124,14 +124,14 @@ func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
 				}
 				return least
 			}
-			size := tests.Fewer(l.size)
+			size := testkit.Fewer(l.size)
 			once, twice := least(size), least(2*size)
 			for op, one := range once {
 				two := twice[op]
 				if float64(two.steps) > 2.3*float64(one.steps+freeSteps) {
 					t.Errorf("%s: got %d steps for %d and %d for twice as many, want at most 2.3 times as many", op, one.steps, size, two.steps)
 				}
-				if !tests.Race && float64(two.bytes) > 2.3*float64(one.bytes+freeBytes) {
+				if !testkit.Race && float64(two.bytes) > 2.3*float64(one.bytes+freeBytes) {
 					t.Errorf("%s: got %d bytes allocated for %d and %d for twice as many, want at most 2.3 times as many", op, one.bytes, size, two.bytes)
 				}
 			}
@@ -147,14 +147,14 @@ func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
 // limits reports whether the tests are to go to the limits that the documentation
 // promises. Under the race detector they do not: steps and bytes are counted, and
 // they are the same there.
-func limits() bool { return tests.All() && !tests.Race }
+func limits() bool { return testkit.All() && !testkit.Race }
 
 // TestNoSliceOfAPublisherWorksLong: however many there are, the loop is given back
 // soon. With TAGBUS_TESTS=all there are as many as the documentation promises.
 func TestNoSliceOfAPublisherWorksLong(t *testing.T) {
 	for _, l := range publisherLives {
 		t.Run(l.name, func(t *testing.T) {
-			size := tests.Fewer(4 * l.size)
+			size := testkit.Fewer(4 * l.size)
 			if limits() {
 				size = l.limit
 			}

@@ -9,7 +9,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -74,7 +74,7 @@ const mostTimes = 10
 func TestPublishersThatAppearAtOnce(t *testing.T) {
 	for _, x := range sites {
 		t.Run(x.name, func(t *testing.T) {
-			size := tests.Fewer(1000)
+			size := testkit.Fewer(1000)
 			_, once, _ := x.arrive(t, size)
 			_, often, longest := x.arrive(t, 4*size)
 			t.Logf("got %d and %d steps, %d and %d for each", once, often, once/size, often/size/4)
@@ -102,7 +102,7 @@ func TestARackIsLost(t *testing.T) {
 		b.on(func() { steps, longest = int(b.s.work.Total)-before, b.s.work.Longest })
 		return steps, longest
 	}
-	size := tests.Fewer(1000)
+	size := testkit.Fewer(1000)
 	once, _ := gone(size)
 	often, longest := gone(4 * size)
 	t.Logf("got %d and %d steps, %d in one slice", once, often, longest)

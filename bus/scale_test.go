@@ -11,8 +11,8 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/workqueue"
-	"tagbus/internal/tests"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 
@@ -161,7 +161,7 @@ var lives = []struct {
 func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) {
-			size := tests.Fewer(l.size)
+			size := testkit.Fewer(l.size)
 			// How often all is looked at depends on what comes together, so the least of
 			// some runs counts, and of some more if that is too much.
 			least := func(size, runs int, least map[string]int) map[string]int {
@@ -210,8 +210,8 @@ var mostSteps = workqueue.SliceSteps + 8192*(intake.StepsPerTag+4)
 func TestNoSliceOfASubscriberWorksLong(t *testing.T) {
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) {
-			size := tests.Fewer(l.slice)
-			if tests.All() && !tests.Race {
+			size := testkit.Fewer(l.slice)
+			if testkit.All() && !testkit.Race {
 				size = l.limit
 			}
 			b := newScaleBed(t)

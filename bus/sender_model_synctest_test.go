@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -94,7 +94,7 @@ func TestSenderModel(t *testing.T) {
 // TestTheSenderModelCatches runs broken variants of the bus until the model
 // finds something, which it must.
 func TestTheSenderModelCatches(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("shows what the model finds, which is the same under -race")
 	}
 	for _, test := range []struct {

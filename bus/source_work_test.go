@@ -8,7 +8,7 @@ import (
 
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/internal/tagmap"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/subscription"
 )
 

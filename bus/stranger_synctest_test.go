@@ -12,8 +12,8 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
 
 // Each of these connections took 30 MB for ever.
 func TestASetThatNeverEndsTakesNoMemory(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("counts the heap, of which the race detector has its own idea")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestAGroupThatDripsIsEnded(t *testing.T) {
 
 // All incomplete groups together have a bound; the oldest ones give way.
 func TestIncompleteGroupsShareABound(t *testing.T) {
-	if testing.Short() || tests.Race {
+	if testing.Short() || testkit.Race {
 		t.Skip("sends 330 MB, which takes too long under -race and with -short")
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // TestSenderAndReceiver builds the two programs of the netio3 guide and lets
 // them talk.
 func TestSenderAndReceiver(t *testing.T) {
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	dir := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./sender", "./receiver").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

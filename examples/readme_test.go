@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // section is what README.md says of one example.
@@ -84,7 +84,7 @@ func TestREADMENamesEveryExample(t *testing.T) {
 
 // TestExamplesPrintWhatREADMESays runs the commands of README.md as they are there.
 func TestExamplesPrintWhatREADMESays(t *testing.T) {
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	ran := 0
 	for _, s := range sections(t) {
 		if s.prints == "" {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 // handshake connects two sides, lets a byte pass each way, and returns what each of them says.
@@ -100,11 +100,11 @@ func TestServerAndClient(t *testing.T) {
 // TestTheCAIsReplaced: no handshake fails on the way from one CA to another, whatever peer is ahead.
 func TestTheCAIsReplaced(t *testing.T) {
 	first, second := newBed(t), newBed(t)
-	next := identitytest.NewCA(t, "next CA")
+	next := pki.NewCA(t, "next CA")
 	second.ca, second.own = first.ca, first.ca.Issue(t, "dns:second")
-	second.write("own.pem", identitytest.PEM(second.own))
+	second.write("own.pem", pki.PEM(second.own))
 	second.write("own.key", second.own.KeyPEM(t))
-	second.write("ca.pem", identitytest.PEM(first.ca))
+	second.write("ca.pem", pki.PEM(first.ca))
 	a, b := first.open(), second.open()
 	configs := [...]*tls.Config{config(t, a.Server), config(t, b.Client), config(t, b.Server), config(t, a.Client)} // made once
 	step := func(name string, change func(b *bed)) {
@@ -118,13 +118,13 @@ func TestTheCAIsReplaced(t *testing.T) {
 			}
 		}
 	}
-	step("both CAs", func(b *bed) { b.write("ca.pem", identitytest.PEM(first.ca, next)) })
+	step("both CAs", func(b *bed) { b.write("ca.pem", pki.PEM(first.ca, next)) })
 	step("new certificates", func(b *bed) {
 		own := next.Issue(t, "dns:renewed")
 		b.write("own.key", own.KeyPEM(t))
-		b.write("own.pem", identitytest.PEM(own))
+		b.write("own.pem", pki.PEM(own))
 	})
-	step("the new CA alone", func(b *bed) { b.write("ca.pem", identitytest.PEM(next)) })
+	step("the new CA alone", func(b *bed) { b.write("ca.pem", pki.PEM(next)) })
 	if a.Principal().String() != "dns:renewed" {
 		t.Errorf("got %v, want the new name", a.Principal())
 	}
@@ -133,7 +133,7 @@ func TestTheCAIsReplaced(t *testing.T) {
 // TestFilesThatCannotBeUsed are refused when a store opens, and kept out when it reloads.
 func TestFilesThatCannotBeUsed(t *testing.T) {
 	now := time.Now()
-	other := identitytest.NewCA(t, "CA") // the same name
+	other := pki.NewCA(t, "CA") // the same name
 	tests := []struct {
 		name string
 		err  error
@@ -142,23 +142,23 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}{
 		{"a key of another certificate", identity.ErrOtherKey, "own.key", func(b *bed) { b.write("own.key", other.KeyPEM(b)) }},
 		{"an expired certificate", identity.ErrExpired, "issue a new one", func(b *bed) {
-			b.pair(b.ca.Issue(b, "dns:a", identitytest.Valid(now.Add(-2*time.Hour), now.Add(-time.Hour))))
+			b.pair(b.ca.Issue(b, "dns:a", pki.Valid(now.Add(-2*time.Hour), now.Add(-time.Hour))))
 		}},
 		{"a certificate of tomorrow", identity.ErrNotYetValid, "clock", func(b *bed) {
-			b.pair(b.ca.Issue(b, "dns:a", identitytest.Valid(now.Add(24*time.Hour), now.Add(48*time.Hour))))
+			b.pair(b.ca.Issue(b, "dns:a", pki.Valid(now.Add(24*time.Hour), now.Add(48*time.Hour))))
 		}},
 		{"a certificate without a name", identity.ErrNoName, "own.pem", func(b *bed) { b.pair(b.ca.Issue(b, "")) }},
 		{"no certificate", identity.ErrNoCertificate, "own.pem", func(b *bed) { b.write("own.pem", []byte("hello\n")) }},
 		{"no CA", identity.ErrNoCertificate, "ca.pem", func(b *bed) { b.write("ca.pem", nil) }},
 		{"half a CA", nil, "not whole", func(b *bed) {
-			both := identitytest.PEM(b.ca, other)
+			both := pki.PEM(b.ca, other)
 			b.write("ca.pem", both[:len(both)-100])
 		}},
 		{"a CA that is damaged", nil, "certificate 2", func(b *bed) {
 			bad := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.ca.Raw[:100]})
-			b.write("ca.pem", append(identitytest.PEM(b.ca), bad...))
+			b.write("ca.pem", append(pki.PEM(b.ca), bad...))
 		}},
-		{"no key", identity.ErrNoKey, "own.key", func(b *bed) { b.write("own.key", identitytest.PEM(b.own)) }},
+		{"no key", identity.ErrNoKey, "own.key", func(b *bed) { b.write("own.key", pki.PEM(b.own)) }},
 		{"half a key", identity.ErrNoKey, "own.key", func(b *bed) { b.write("own.key", b.own.KeyPEM(b)[:100]) }},
 		{"a key that is damaged", identity.ErrNoKey, "copy", func(b *bed) {
 			b.write("own.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
@@ -206,9 +206,9 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 }
 
 // pair writes the files of a certificate.
-func (b *bed) pair(c *identitytest.Issued) {
+func (b *bed) pair(c *pki.Issued) {
 	b.Helper()
-	b.write("own.pem", identitytest.PEM(c))
+	b.write("own.pem", pki.PEM(c))
 	b.write("own.key", c.KeyPEM(b))
 }
 
@@ -223,19 +223,19 @@ func TestWarnings(t *testing.T) {
 		{"a key that others can read", identity.ErrOpenKey, "own.key", func(b *bed) { must(b, os.Chmod(b.config.Key, 0o644)) }},
 		{"a key that the group can replace", identity.ErrOpenKey, "0620", func(b *bed) { must(b, os.Chmod(b.config.Key, 0o620)) }},
 		{"a certificate that ends soon", identity.ErrEndsSoon, "own.pem", func(b *bed) {
-			b.pair(b.ca.Issue(b, "dns:a", identitytest.Valid(now.Add(-10*time.Hour), now.Add(time.Hour))))
+			b.pair(b.ca.Issue(b, "dns:a", pki.Valid(now.Add(-10*time.Hour), now.Add(time.Hour))))
 		}},
 		{"a CA that ends soon", identity.ErrEndsSoon, "both in the file", func(b *bed) {
-			old := identitytest.NewCA(b, "old", identitytest.Valid(now.Add(-10*time.Hour), now.Add(time.Hour)))
-			b.write("ca.pem", identitytest.PEM(b.ca, old))
+			old := pki.NewCA(b, "old", pki.Valid(now.Add(-10*time.Hour), now.Add(time.Hour)))
+			b.write("ca.pem", pki.PEM(b.ca, old))
 		}},
 		{"a CA that has expired", identity.ErrExpired, "ca.pem", func(b *bed) {
-			old := identitytest.NewCA(b, "old", identitytest.Valid(now.Add(-10*time.Hour), now.Add(-time.Hour)))
-			b.write("ca.pem", identitytest.PEM(b.ca, old))
+			old := pki.NewCA(b, "old", pki.Valid(now.Add(-10*time.Hour), now.Add(-time.Hour)))
+			b.write("ca.pem", pki.PEM(b.ca, old))
 		}},
 		{"a list that ends soon", identity.ErrEndsSoon, "--renew", func(b *bed) { b.revoke(now.Add(10 * time.Second)) }},
 		{"a certificate of a CA that is not in the file", identity.ErrUnknownCA, "peers", func(b *bed) {
-			b.pair(identitytest.NewCA(b, "other").Issue(b, "dns:a"))
+			b.pair(pki.NewCA(b, "other").Issue(b, "dns:a"))
 		}},
 		{"a certificate that is revoked", identity.ErrRevoked, "peers", func(b *bed) { b.revoke(now.Add(24*time.Hour), b.own) }},
 		{"a certificate for servers only", identity.ErrUsage, "peers", func(b *bed) {

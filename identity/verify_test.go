@@ -11,27 +11,27 @@ import (
 	"time"
 
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 // bed is a folder with the files of a process, and the CA of all.
 type bed struct {
 	*testing.T
 	dir     string
-	ca      *identitytest.Issued
-	own     *identitytest.Issued
+	ca      *pki.Issued
+	own     *pki.Issued
 	config  identity.Config
 	reports []identity.Report
 }
 
 // newBed returns the files of uri:own.
 func newBed(t *testing.T) *bed {
-	ca := identitytest.NewCA(t, "CA")
+	ca := pki.NewCA(t, "CA")
 	b := &bed{T: t, dir: t.TempDir(), ca: ca, own: ca.Issue(t, "uri:spiffe://a/own")}
 	b.config = identity.Config{
-		Certificate: b.write("own.pem", identitytest.PEM(b.own)),
+		Certificate: b.write("own.pem", pki.PEM(b.own)),
 		Key:         b.write("own.key", b.own.KeyPEM(t)),
-		CA:          b.write("ca.pem", identitytest.PEM(ca)),
+		CA:          b.write("ca.pem", pki.PEM(ca)),
 		Report:      func(r identity.Report) { b.reports = append(b.reports, r) },
 	}
 	return b
@@ -39,11 +39,11 @@ func newBed(t *testing.T) *bed {
 
 func (b *bed) write(name string, data []byte) string {
 	b.Helper()
-	return identitytest.Write(b, b.dir, name, data)
+	return pki.Write(b, b.dir, name, data)
 }
 
 // revoke writes a list of what the CA has revoked.
-func (b *bed) revoke(next time.Time, revoked ...*identitytest.Issued) {
+func (b *bed) revoke(next time.Time, revoked ...*pki.Issued) {
 	b.Helper()
 	b.config.Revoked = []string{b.write("ca.crl", b.ca.Revoke(b, next, revoked...))}
 }
@@ -56,7 +56,7 @@ func (b *bed) open() *identity.Store {
 	return s
 }
 
-func shown(all ...*identitytest.Issued) (certificates []*x509.Certificate) {
+func shown(all ...*pki.Issued) (certificates []*x509.Certificate) {
 	for _, c := range all {
 		certificates = append(certificates, c.Certificate)
 	}
@@ -66,18 +66,18 @@ func shown(all ...*identitytest.Issued) (certificates []*x509.Certificate) {
 func TestVerify(t *testing.T) {
 	now := time.Now()
 	b := newBed(t)
-	other := identitytest.NewCA(t, "CA") // with the same name
-	middle := b.ca.Issue(t, "cn:middle", identitytest.Intermediate)
-	deep := []*identitytest.Issued{b.ca}
+	other := pki.NewCA(t, "CA") // with the same name
+	middle := b.ca.Issue(t, "cn:middle", pki.Intermediate)
+	deep := []*pki.Issued{b.ca}
 	for i := range 5 {
-		deep = append([]*identitytest.Issued{deep[0].Issue(t, fmt.Sprintf("cn:deep%d", i), identitytest.Intermediate)}, deep...)
+		deep = append([]*pki.Issued{deep[0].Issue(t, fmt.Sprintf("cn:deep%d", i), pki.Intermediate)}, deep...)
 	}
-	old := b.ca.Issue(t, "cn:old", identitytest.Intermediate, identitytest.Valid(now.Add(-2*time.Hour), now.Add(-time.Hour)))
-	bad, badMiddle := b.ca.Issue(t, "dns:bad"), b.ca.Issue(t, "cn:bad", identitytest.Intermediate)
+	old := b.ca.Issue(t, "cn:old", pki.Intermediate, pki.Valid(now.Add(-2*time.Hour), now.Add(-time.Hour)))
+	bad, badMiddle := b.ca.Issue(t, "dns:bad"), b.ca.Issue(t, "cn:bad", pki.Intermediate)
 	b.revoke(now.Add(time.Hour), bad, badMiddle)
 	middleList := b.write("middle.crl", middle.Revoke(t, now.Add(time.Hour), middle.Issue(t, "dns:x"))) // of an issuer that is in no file
 	badLeaf := middle.Issue(t, "dns:bad leaf")
-	forged := identitytest.NewCA(t, "middle") // has no say in what middle has issued
+	forged := pki.NewCA(t, "middle") // has no say in what middle has issued
 	forgedList := b.write("forged.crl", forged.Revoke(t, now.Add(time.Hour), badLeaf))
 	realList := b.write("real.crl", middle.Revoke(t, now.Add(time.Hour), badLeaf))
 	b.config.Revoked = append(b.config.Revoked, middleList, forgedList)
@@ -85,7 +85,7 @@ func TestVerify(t *testing.T) {
 	b.config.Revoked = append(b.config.Revoked, realList)
 	strict := b.open()
 
-	usage := func(u ...x509.ExtKeyUsage) identitytest.Change {
+	usage := func(u ...x509.ExtKeyUsage) pki.Change {
 		return func(c *x509.Certificate) { c.ExtKeyUsage = u }
 	}
 	tests := []struct {
@@ -101,9 +101,9 @@ func TestVerify(t *testing.T) {
 		{"intermediates in any order", shown(deep[2].Issue(t, "dns:a"), deep[4], deep[2], deep[3]), "dns:a", nil},
 		{"none", nil, "", identity.ErrNoCertificate},
 		{"of another CA with the same name", shown(other.Issue(t, "dns:a"), other), "", identity.ErrUnknownCA},
-		{"that signed itself", shown(identitytest.NewCA(t, "self")), "", identity.ErrUnknownCA},
-		{"expired", shown(b.ca.Issue(t, "dns:a", identitytest.Valid(now.Add(-2*time.Hour), now.Add(-time.Second)))), "", identity.ErrExpired},
-		{"not yet valid", shown(b.ca.Issue(t, "dns:a", identitytest.Valid(now.Add(time.Minute), now.Add(time.Hour)))), "", identity.ErrNotYetValid},
+		{"that signed itself", shown(pki.NewCA(t, "self")), "", identity.ErrUnknownCA},
+		{"expired", shown(b.ca.Issue(t, "dns:a", pki.Valid(now.Add(-2*time.Hour), now.Add(-time.Second)))), "", identity.ErrExpired},
+		{"not yet valid", shown(b.ca.Issue(t, "dns:a", pki.Valid(now.Add(time.Minute), now.Add(time.Hour)))), "", identity.ErrNotYetValid},
 		{"of an intermediate that is expired", shown(old.Issue(t, "dns:a"), old), "", identity.ErrExpired},
 		{"revoked", shown(bad), "", identity.ErrRevoked},
 		{"of an intermediate that is revoked", shown(badMiddle.Issue(t, "dns:a"), badMiddle), "", identity.ErrRevoked},
@@ -146,14 +146,14 @@ func TestHostileCertificates(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		c    *identitytest.Issued
+		c    *pki.Issued
 		want error
 	}{
 		{"thousands of names", b.ca.Issue(t, "", func(c *x509.Certificate) { c.DNSNames = many }), identity.ErrTooManyNames},
 		{"a huge name", b.ca.Issue(t, "cn:"+strings.Repeat("x", 100_000)), identity.ErrLongName},
 		{"a name that clears the screen", b.ca.Issue(t, "cn:\x1b[2J\nfelix"), identity.ErrUnsafeName},
-		{"a huge name of another issuer", identitytest.NewCA(t, strings.Repeat("x", 100_000)).Issue(t, "dns:a"), identity.ErrUnknownCA},
-		{"a name with controls of another issuer", identitytest.NewCA(t, "\x1b[2J\n").Issue(t, "dns:a"), identity.ErrUnknownCA},
+		{"a huge name of another issuer", pki.NewCA(t, strings.Repeat("x", 100_000)).Issue(t, "dns:a"), identity.ErrUnknownCA},
+		{"a name with controls of another issuer", pki.NewCA(t, "\x1b[2J\n").Issue(t, "dns:a"), identity.ErrUnknownCA},
 	}
 	for _, test := range tests {
 		_, err := s.Verify(shown(test.c), x509.ExtKeyUsageAny)
@@ -203,18 +203,18 @@ func TestCheckEndsConnections(t *testing.T) {
 	s := b.open()
 	peer, err := s.Verify(shown(b.ca.Issue(t, "dns:a")), x509.ExtKeyUsageAny)
 	must(t, err)
-	next := identitytest.NewCA(t, "next CA")
-	b.write("ca.pem", identitytest.PEM(b.ca, next))
+	next := pki.NewCA(t, "next CA")
+	b.write("ca.pem", pki.PEM(b.ca, next))
 	must(t, s.Reload())
 	if err := s.Check(peer); err != nil {
 		t.Errorf("with both CAs: got %v", err)
 	}
-	b.write("ca.pem", identitytest.PEM(next))
+	b.write("ca.pem", pki.PEM(next))
 	must(t, s.Reload())
 	if err := s.Check(peer); !errors.Is(err, identity.ErrUnknownCA) {
 		t.Errorf("without its CA: got %v, want ErrUnknownCA", err)
 	}
-	b.write("ca.pem", identitytest.PEM(b.ca))
+	b.write("ca.pem", pki.PEM(b.ca))
 	must(t, s.Reload())
 	if now = now.Add(25 * time.Hour); !errors.Is(s.Check(peer), identity.ErrExpired) {
 		t.Errorf("a day later: got %v, want ErrExpired", s.Check(peer))
@@ -222,14 +222,14 @@ func TestCheckEndsConnections(t *testing.T) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	ca := identitytest.NewCA(b, "CA")
-	middle := ca.Issue(b, "cn:middle", identitytest.Intermediate)
+	ca := pki.NewCA(b, "CA")
+	middle := ca.Issue(b, "cn:middle", pki.Intermediate)
 	own := ca.Issue(b, "dns:own")
 	dir := b.TempDir()
 	s, err := identity.Open(identity.Config{
-		Certificate: identitytest.Write(b, dir, "own.pem", identitytest.PEM(own)),
-		Key:         identitytest.Write(b, dir, "own.key", own.KeyPEM(b)),
-		CA:          identitytest.Write(b, dir, "ca.pem", identitytest.PEM(ca)),
+		Certificate: pki.Write(b, dir, "own.pem", pki.PEM(own)),
+		Key:         pki.Write(b, dir, "own.key", own.KeyPEM(b)),
+		CA:          pki.Write(b, dir, "ca.pem", pki.PEM(ca)),
 	})
 	must(b, err)
 	defer s.Close()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 )
 
@@ -192,7 +192,7 @@ func TestPoolIsForManyGoroutines(t *testing.T) {
 }
 
 func TestPoolDoesNotAllocate(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	p := newPool(t, 2, 64)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 )
 
@@ -43,7 +43,7 @@ func TestAllocRegionRefusesWhatIsNoSize(t *testing.T) {
 // TestRegionIsOutsideTheHeap shows the difference of the two builds: the page
 // that the system maps begins on a page, and unmapping takes it away.
 func TestRegionIsOutsideTheHeap(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("a race build takes regions from the Go heap")
 	}
 	const n = 64 << 20

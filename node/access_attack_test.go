@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio/netiotest"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -25,7 +25,7 @@ import (
 const attackPolicy = `{"rules":[{"who":"uri:spiffe://x/daq","publish":"1-2"},{"who":"uri:spiffe://x/dcs","subscribe":"1"}]}`
 
 // attacked returns a publisher over TLS.
-func attacked(t *testing.T, bed string, ca *identitytest.Issued) *bus.Publisher {
+func attacked(t *testing.T, bed string, ca *pki.Issued) *bus.Publisher {
 	t.Helper()
 	p, err := process(t, bed, ca, "uri:spiffe://x/daq", attackPolicy).NewPublisher(bus.PublisherConfig{Common: bus.Common{Name: "hidden-name"}, Tags: tags.Of(1, 2)})
 	if err != nil {
@@ -36,7 +36,7 @@ func attacked(t *testing.T, bed string, ca *identitytest.Issued) *bus.Publisher 
 
 // byHand does a handshake, says hello, and returns all that comes until the end, or until
 // patience is over, and how it ended.
-func byHand(t *testing.T, to netip.AddrPort, patience time.Duration, chain ...*identitytest.Issued) (got []byte, err error) {
+func byHand(t *testing.T, to netip.AddrPort, patience time.Duration, chain ...*pki.Issued) (got []byte, err error) {
 	t.Helper()
 	raw, err := net.Dial("tcp", to.String())
 	if err != nil {
@@ -71,9 +71,9 @@ func byHand(t *testing.T, to netip.AddrPort, patience time.Duration, chain ...*i
 // TestOddCertificatesAreRefused: through a handshake, with a reason, and without a word
 // about the publisher.
 func TestOddCertificatesAreRefused(t *testing.T) {
-	bed, ca := t.TempDir(), identitytest.NewCA(t, "cn:site")
+	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	p := attacked(t, bed, ca)
-	other := identitytest.NewCA(t, "cn:other")
+	other := pki.NewCA(t, "cn:other")
 	nameless := func(c *x509.Certificate) { c.Subject, c.URIs, c.DNSNames = pkix.Name{}, nil, nil }
 	many := func(c *x509.Certificate) {
 		for i := range 3000 {
@@ -81,17 +81,17 @@ func TestOddCertificatesAreRefused(t *testing.T) {
 		}
 	}
 	huge := func(c *x509.Certificate) { c.URIs, c.DNSNames = nil, []string{strings.Repeat("a", 40_000)} }
-	deep := []*identitytest.Issued{ca}
+	deep := []*pki.Issued{ca}
 	for i := range 12 {
-		deep = append([]*identitytest.Issued{deep[0].Issue(t, fmt.Sprint("cn:between-", i), identitytest.Intermediate)}, deep...)
+		deep = append([]*pki.Issued{deep[0].Issue(t, fmt.Sprint("cn:between-", i), pki.Intermediate)}, deep...)
 	}
 	leaf := deep[0].Issue(t, "uri:spiffe://x/dcs")
-	for name, chain := range map[string][]*identitytest.Issued{
+	for name, chain := range map[string][]*pki.Issued{
 		"no certificate":      nil,
 		"no names":            {ca.Issue(t, "cn:x", nameless)},
 		"a huge name":         {ca.Issue(t, "cn:x", huge)},
 		"3,000 names":         {ca.Issue(t, "cn:x", many)},
-		"a deep chain":        append([]*identitytest.Issued{leaf}, deep[:12]...),
+		"a deep chain":        append([]*pki.Issued{leaf}, deep[:12]...),
 		"another CA":          {other.Issue(t, "uri:spiffe://x/dcs")},
 		"a name without rule": {ca.Issue(t, "uri:spiffe://x/none")},
 	} {
@@ -115,7 +115,7 @@ func TestOddCertificatesAreRefused(t *testing.T) {
 // TestHonestPeersGetInBesideStrangers: connections that say nothing, say half of a
 // handshake, or finish it and say nothing.
 func TestHonestPeersGetInBesideStrangers(t *testing.T) {
-	bed, ca := t.TempDir(), identitytest.NewCA(t, "cn:site")
+	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	p := attacked(t, bed, ca)
 	for i := range netiotest.Few(1000, 200) {
 		c, err := net.Dial("tcp", p.Addr().String())

@@ -14,25 +14,25 @@ import (
 	"tagbus/bus/directory/file"
 	"tagbus/bus/directory/signed"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/node"
 	"tagbus/tags"
 )
 
 // process returns a node of a process with a certificate.
-func process(t *testing.T, bed string, ca *identitytest.Issued, name, policy string) *node.Node {
+func process(t *testing.T, bed string, ca *pki.Issued, name, policy string) *node.Node {
 	t.Helper()
 	dir := t.TempDir()
 	own := ca.Issue(t, name)
 	file := ""
 	if policy != "" {
-		file = identitytest.Write(t, dir, "policy.json", []byte(policy))
+		file = pki.Write(t, dir, "policy.json", []byte(policy))
 	}
 	a, err := access.Open(access.Config{
 		Identity: identity.Config{
-			Certificate: identitytest.Write(t, dir, "own.pem", identitytest.PEM(own)),
-			Key:         identitytest.Write(t, dir, "own.key", own.KeyPEM(t)),
-			CA:          identitytest.Write(t, dir, "ca.pem", identitytest.PEM(ca)),
+			Certificate: pki.Write(t, dir, "own.pem", pki.PEM(own)),
+			Key:         pki.Write(t, dir, "own.key", own.KeyPEM(t)),
+			CA:          pki.Write(t, dir, "ca.pem", pki.PEM(ca)),
 		},
 		Policy: file,
 	})
@@ -55,7 +55,7 @@ func process(t *testing.T, bed string, ca *identitytest.Issued, name, policy str
 // TestAccessOverTLS: one process may publish, one may have half of it, one nothing.
 func TestAccessOverTLS(t *testing.T) {
 	const policy = `{"rules":[{"who":"uri:spiffe://x/daq","publish":"1-2"},{"who":"uri:spiffe://x/dcs","subscribe":"1"}]}`
-	bed, ca := t.TempDir(), identitytest.NewCA(t, "cn:site")
+	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	refused := make(chan error, 100)
 	note := func(e bus.Event) {
 		if e.Kind == bus.Refused {
@@ -118,7 +118,7 @@ func TestAccessOverTLS(t *testing.T) {
 
 // TestUnsignedEntriesAreNotUsed on a node with certificates.
 func TestUnsignedEntriesAreNotUsed(t *testing.T) {
-	bed, ca := t.TempDir(), identitytest.NewCA(t, "cn:site")
+	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	folder, err := file.Open(bed, file.Config{})
 	if err != nil {
 		t.Fatal(err)

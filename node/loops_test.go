@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio/reactor"
 	"tagbus/node"
 	"tagbus/tags"
@@ -70,7 +70,7 @@ func TestSeveralLoops(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	publish(warmUp, total)
 	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > (total-warmUp)/100 && !tests.Race {
+	if n := after.Mallocs - before.Mallocs; n > (total-warmUp)/100 && !testkit.Race {
 		t.Errorf("%d allocations for %d messages, want none per message", n, total-warmUp)
 	}
 	if got := inits.Load(); got != 1 {

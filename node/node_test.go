@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/netio/rdma"
 	"tagbus/netio/tcp"
@@ -95,7 +95,7 @@ func TestCloseClosesEverything(t *testing.T) {
 // TestMessagesCostNoAllocation counts what the whole process allocates while
 // messages go from Publish to where they are received, in each way.
 func TestMessagesCostNoAllocation(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("allocations are not those of the product under the race detector")
 	}
 	type way = func(s *bus.Subscriber, set tags.Set, received func(n int)) (*bus.Subscription, error)

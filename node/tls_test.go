@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio/tcp"
 	"tagbus/node"
 	"tagbus/tags"

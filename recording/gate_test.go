@@ -13,7 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
 
@@ -52,7 +52,7 @@ const perByte = 64
 
 // TestTagsOfEventsAreBounded: a compressed block of a small file names millions of tags.
 func TestTagsOfEventsAreBounded(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector takes memory, which is what is tested")
 	}
 	const n, followed = 40_000, 10_000
@@ -92,7 +92,7 @@ func TestTextsOfAReportAreShort(t *testing.T) {
 
 // TestTheMemoryOfSeriesIsProportional: a table has a series in 5 bytes.
 func TestTheMemoryOfSeriesIsProportional(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector takes memory, which is what is tested")
 	}
 	const n = 20_000

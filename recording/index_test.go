@@ -7,7 +7,7 @@ import (
 	"math"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
 
@@ -56,7 +56,7 @@ func withIndex(blocks uint64, magic string) *sparse {
 
 // TestAnIndexIsReadWhereThereIsOne: what a footer says takes no memory.
 func TestAnIndexIsReadWhereThereIsOne(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector takes memory, which is what is tested")
 	}
 	s := withIndex(1<<19, "none")

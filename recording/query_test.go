@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -196,7 +196,7 @@ func TestALoopMayEndEarlyAndBeginAgain(t *testing.T) {
 }
 
 func TestReadingAllocatesNothingPerMessage(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	const n = 10_000

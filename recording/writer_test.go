@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -225,7 +225,7 @@ func TestBlocksAreWrittenByAnotherGoroutine(t *testing.T) {
 }
 
 func TestAppendingAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, codec := range codecs {

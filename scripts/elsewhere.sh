@@ -26,7 +26,7 @@ build() {
     go vet ./tags ./recording ./internal/payload ./internal/flock ./cmd/tagbus ./cmd/internal/rec ./cmd/internal/convert
     said=$(go build ./... 2>&1 || true)
     if grep -v '^#' <<<"$said" | grep -v "$needs_linux"; then
-      echo "$system: a package fails by other errors than that it needs Linux (see elsewhere_test.go)" >&2
+      echo "$system: a package fails by other errors than that it needs Linux (see internal/checks/elsewhere_test.go)" >&2
       exit 1
     fi
     echo "$system: builds"
@@ -73,7 +73,7 @@ fi
 echo "tests of linux/$GOARCH:"
 small=(./tags ./subscription ./recording ./bus/directory/codec ./bus/internal/{cache,hostaddr,ledger,tagset,wire} ./netio ./internal/payload)
 if [ "${1:-}" != quick ]; then
-  mapfile -t small < <(go list ./tags ./subscription ./recording ./acl ./internal/... ./bus/directory ./bus/directory/codec ./bus/internal/... ./netio ./netio/internal/... | grep -v /internal/site)
+  mapfile -t small < <(go list ./tags ./subscription ./recording ./acl ./internal/... ./bus/directory ./bus/directory/codec ./bus/internal/... ./netio ./netio/internal/... | grep -vE '/internal/(site|checks|testkit/memnet)$')
 fi
 go test -vet=off "${flags[@]}" "${small[@]}"
 # A program for another processor that has the whole bus takes a minute to be built and run.

@@ -57,6 +57,7 @@ archive() {
     done
   done
   name=tagbus_${VERSION#v}_linux_amd64
+  [ -e "$tmp/$name/docs/site/index.html" ] || fail "the archive lacks the site of the documents"
   says_version "$tmp/$name/publisher"
   says_version "$tmp/$name/tagbus"
   says_version "$tmp/$name/tagbus-etcd"

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes what a release consists of, below a folder: for each processor an archive with static
 # programs, a deb and an rpm, the same of the programs with etcd (tagbus-etcd), and
-# SHA256SUMS. The same commit gives the same bytes.
+# SHA256SUMS. The same commit gives the same bytes. The archives have the site of the documents,
+# which needs Node.js and npm (scripts/docs.sh): without them it fails, unless DOCS=no.
 #   scripts/release.sh
 #   VERSION=v0.1.0   where git does not tell it: in an archive of the sources
 #   DIST=dist        the folder, of which nothing is kept
+#   DOCS=no          archives without the site of the documents
 #   ARCHS="..."      of amd64, arm64, arm7: for which processors; default: all
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -46,12 +48,20 @@ go run ./cmd/internal/pages "$dist/pages" "$VERSION" "$(date -u -d "@$SOURCE_DAT
 gzip -n -9 "$dist"/pages/man/*.1
 go -C tools run ./licences .. ./cmd/publisher ./cmd/subscriber ./cmd/tagbus >"$dist/LICENSES"
 go -C tools run ./licences ../directory/etcd ./cmd/... >"$dist/LICENSES-etcd"
+mkdir -p "$dist/docs/adr"
+cp docs/*.md docs/*.png docs/*.svg "$dist/docs/"
+cp docs/adr/*.md "$dist/docs/adr/"
+if [ "${DOCS:-}" = no ]; then
+  echo "release: the archives lack docs/site, the site of the documents, as DOCS=no says"
+else
+  SITE=$dist/docs/site scripts/docs.sh
+fi
 for ARCH in ${ARCHS:-amd64 arm64 arm7}; do
   STAGE=$dist/linux/$ARCH
   mkdir -p "$STAGE/systemd"
   # Front ends with a Zynq are arm7: armhf in Debian's words, armv7hl in those of rpm.
   GOOS=linux GOARCH=${ARCH%7} GOARM=7 go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
-  cp -r "$dist"/pages/* "$dist/LICENSES" deploy/wireshark scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
+  cp -r "$dist"/pages/* "$dist/LICENSES" "$dist/docs" deploy/wireshark scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
   cp deploy/systemd/tagbus.conf deploy/systemd/*@.service deploy/systemd/*-demo.env "$STAGE/systemd/"
   archive "tagbus_${VERSION#v}_linux_$ARCH" "$STAGE"
   package nfpm

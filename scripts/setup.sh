@@ -4,11 +4,12 @@
 # unpacks one.
 # It never fails: without root or a reachable registry it says what is missing,
 # and the tests that need it skip and are counted.
-#   scripts/setup.sh [verbs|release|browser|elsewhere]
+#   scripts/setup.sh [verbs|release|browser|docs|elsewhere]
 #     verbs: also what test/verbs needs (QEMU)
 #     elsewhere: also what scripts/elsewhere.sh needs (QEMU)
 #     browser: also what test/web needs (Chromium, Node.js); npm ci is in test/web/run.sh
-#     release: also what scripts/release-check.sh needs (a Debian, a virtual machine, rpm, a container)
+#     docs: also what scripts/docs.sh needs (Node.js); npm ci is in there
+#     release: also what scripts/release-check.sh needs (a Debian, a virtual machine, rpm, a container), and that of docs
 set -uo pipefail
 
 # A static busybox is the only program of the virtual machine's first seconds.
@@ -49,6 +50,12 @@ if [ "${1:-}" = browser ]; then
     "chromium-headless-shell --version|chromium-headless-shell|make web, as the browser that shows the page"
     "node --version|nodejs|make web, to drive the browser"
     "npm --version|npm|make web, to fetch what drives the browser"
+  )
+fi
+if [ "${1:-}" = docs ] || [ "${1:-}" = release ]; then
+  wanted+=(
+    "node --version|nodejs|make docs and make release, to make the site of the documents"
+    "npm --version|npm|make docs and make release, to fetch what makes the site"
   )
 fi
 if [ "${1:-}" = elsewhere ]; then

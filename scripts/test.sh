@@ -47,7 +47,7 @@ done
 # the seed (-shuffle=SEED repeats it). Under the race detector, and on the machine that
 # decides, it is not: go test keeps what has passed by the content of all that it depends on,
 # only in the usual order. The time limit is for a machine that does other things too:
-# netio/memnet and netio/tcp take a minute of processor time each under the race detector,
+# internal/testkit/memnet and netio/tcp take a minute of processor time each under the race detector,
 # and bus some minutes.
 shuffle=(-shuffle=on) limit=10m
 if [ "${CI:-}" = true ]; then shuffle=(); fi
@@ -94,8 +94,8 @@ report() { bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt "$@"; 
 default() {
   case " $* " in
   *" -race "*)
-    bin/goroutines -tags "$own" ./... | grep -vxE 'tagbus|tagbus/cmd/internal/(monitoring|pages)'
-    echo tagbus/netio/internal/invariants
+    bin/goroutines -tags "$own" ./... | grep -vxE 'tagbus/internal/checks|tagbus/cmd/internal/(monitoring|pages)'
+    echo tagbus/internal/invariants
     ;;
   *) echo ./... ;;
   esac
@@ -141,7 +141,13 @@ once() {
   fi
   # As these do.
   if [ -z "${PACKAGES:-}" ]; then
-    etcd "${args[@]}" ./... >"$work/etcd" &
+    # The tests of its folder cmd start programs that are built without the race detector.
+    local members=./...
+    case " ${args[*]} " in
+    *" -race "*) members=$(go -C directory/etcd list ./... | grep -vx tagbus/directory/etcd/cmd) ;;
+    esac
+    # shellcheck disable=SC2086 # a word each
+    etcd "${args[@]}" $members >"$work/etcd" &
     etcd=$!
   fi
   read -ra first <<<"${PACKAGES:-$(default "${args[@]}" | tr '\n' ' ')}"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 )
 
@@ -210,7 +210,7 @@ var bombs = []struct {
 }
 
 func TestBombsAreNotAllocated(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, test := range bombs {

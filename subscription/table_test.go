@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -263,7 +263,7 @@ func TestALimitHoldsForEachLane(t *testing.T) {
 }
 
 func TestLookingUpLanesAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	var table subscription.Table

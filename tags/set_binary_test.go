@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -128,7 +128,7 @@ func TestEveryPrefixOfASetIsRefused(t *testing.T) {
 }
 
 func TestDecodingAllocatesNoMoreThanTheInputWarrants(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	const size = 1 << 16

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -204,7 +204,7 @@ func scattered(n int) ([]tags.Tag, tags.Set) {
 }
 
 func TestHotPathsDoNotAllocate(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	list, s := scattered(1000)

@@ -15,7 +15,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

@@ -19,7 +19,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/metrics"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

@@ -13,8 +13,8 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/observer"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )

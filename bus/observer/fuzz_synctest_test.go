@@ -15,7 +15,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/observer"
 	"tagbus/bus/state"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -91,10 +91,10 @@ func FuzzAnswers(f *testing.F) {
 					t.Errorf("Greet: got %+v and error %v", g, err)
 				}
 			}
-			if grown := heap() - before; grown > 32<<20 && !tests.Race {
+			if grown := heap() - before; grown > 32<<20 && !testkit.Race {
 				runtime.GC()
 			}
-			if grown := heap() - before; grown > 32<<20 && !tests.Race {
+			if grown := heap() - before; grown > 32<<20 && !testkit.Race {
 				t.Errorf("the heap has grown by %d bytes for an input of %d", grown, len(input))
 			}
 			must(t, o.Close())

@@ -137,6 +137,16 @@ type Peer struct {
 	Ended  time.Time `json:"ended,omitzero"`       // when the connection of a gone peer ended
 	Reason string    `json:"end_reason,omitempty"` // why, of one without goodbye; at most MaxReason bytes
 
+	// What follows is of all connections of this instance that have ended, as the side that
+	// sends remembers it: a peer that is cut off again and again is new at each look.
+	Broken          uint64    `json:"broken_connections,omitempty"` // ended without goodbye, closed here or there
+	StallsEnded     uint64    `json:"ended_stalls,omitempty"`       // of those: closed here because the peer took nothing
+	FirstBroken     time.Time `json:"first_broken,omitzero"`        // when the first of them ended
+	LastBroken      time.Time `json:"last_broken,omitzero"`         // when the last of them ended
+	BrokenReason    string    `json:"broken_reason,omitempty"`      // why the last of them ended; at most MaxReason bytes
+	UnconfirmedFrom time.Time `json:"unconfirmed_from,omitzero"`    // since when messages are unconfirmed, or were so last: the peer was heard last then
+	UnconfirmedTo   time.Time `json:"unconfirmed_to,omitzero"`      // when the last connection ended by which they became so
+
 	Messages    uint64    `json:"sent_messages"`               // handed whole to the transport on this connection, or received on it
 	Bytes       uint64    `json:"sent_bytes"`                  // of the pages
 	Pages       uint64    `json:"sent_pages"`                  // handed to the transport on this connection, or received on it

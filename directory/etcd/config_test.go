@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory/directorytest"
-	"tagbus/internal/tests/extremes"
+	"tagbus/internal/testkit/extremes"
 
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"

@@ -12,7 +12,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/directory/signed"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 // TestConformanceSigned: proofs are kept by the servers.
@@ -47,12 +47,12 @@ func TestUnsignedEntriesOfServersAreNotShown(t *testing.T) {
 // certificates returns those of a process, without a policy.
 func certificates(t *testing.T) *access.Access {
 	t.Helper()
-	ca := identitytest.NewCA(t, "cn:site")
+	ca := pki.NewCA(t, "cn:site")
 	own, dir := ca.Issue(t, "cn:p"), t.TempDir()
 	a, err := access.Open(access.Config{Identity: identity.Config{
-		Certificate: identitytest.Write(t, dir, "own.pem", identitytest.PEM(own)),
-		Key:         identitytest.Write(t, dir, "own.key", own.KeyPEM(t)),
-		CA:          identitytest.Write(t, dir, "ca.pem", identitytest.PEM(ca)),
+		Certificate: pki.Write(t, dir, "own.pem", pki.PEM(own)),
+		Key:         pki.Write(t, dir, "own.key", own.KeyPEM(t)),
+		CA:          pki.Write(t, dir, "ca.pem", pki.PEM(ca)),
 	}})
 	if err != nil {
 		t.Fatal(err)

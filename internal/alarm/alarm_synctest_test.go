@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/internal/alarm"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 )
 
 // counted is a timer that counts its starts.

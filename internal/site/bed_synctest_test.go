@@ -16,7 +16,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
 

@@ -4,7 +4,7 @@
 //
 // The site is one of detector readout: 350 hosts with 24 links each, and 500 programs that
 // read from them. Its processes run in the process of the test, each with a loop of its own,
-// on the network of netio/memnet and with the fake clock of testing/synctest.
+// on the network of internal/testkit/memnet and with the fake clock of testing/synctest.
 //
 // Each loop is as if on a processor of its own: the time that a processor took for a step of
 // the loop passes on the fake clock before the next step begins, in multiples of 100 µs. So

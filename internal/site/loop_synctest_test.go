@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 )
 
 // grain is the shortest time that passes on the clock of the site.

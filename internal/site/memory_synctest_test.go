@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -16,7 +16,7 @@ import (
 // each entry that a subscriber knows, each connection, and each range that a subscription
 // has. Memory of buffers is outside of the heap; docs/scaling.md adds it.
 func TestWhatThingsTake(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector takes memory of its own")
 	}
 	synctest.Test(t, func(t *testing.T) {

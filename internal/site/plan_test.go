@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -32,7 +32,7 @@ var readout = plan{hosts: 350, processes: 1, handlers: 350, subsystems: 100, mon
 
 // fit returns the plan, or without TAGBUS_TESTS=all a tenth of it.
 func (p plan) fit() plan {
-	if tests.All() && !tests.Race {
+	if testkit.All() && !testkit.Race {
 		return p
 	}
 	for _, n := range []*int{&p.hosts, &p.handlers, &p.subsystems, &p.monitors} {

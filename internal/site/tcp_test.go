@@ -12,7 +12,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -20,7 +20,7 @@ import (
 // TestWhatAConnectionOfTCPTakes measures the memory of both sides of a connection, what the
 // process has of the system for buffers included and what the system has for sockets not.
 func TestWhatAConnectionOfTCPTakes(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const each, most = 20, 256 << 10 // bytes for a connection

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 
@@ -74,7 +74,7 @@ func allBroken() []brokenBackend {
 func TestSuiteNoticesBrokenBackends(t *testing.T) {
 	for _, tt := range allBroken() {
 		t.Run(tt.name, func(t *testing.T) {
-			if tests.Race && slices.Contains(racyBackends, tt.name) {
+			if testkit.Race && slices.Contains(racyBackends, tt.name) {
 				t.Skip("the race detector notices it before the suite")
 			}
 			fake := checkBroken(t, tt.faults, tt.check)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"tagbus/internal/goroutine"
 	"tagbus/netio"
-	"tagbus/netio/internal/goroutine"
 )
 
 // Sizes of the connections that the suite opens unless a test is about sizes.

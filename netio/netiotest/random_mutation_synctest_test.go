@@ -11,9 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 
@@ -223,7 +223,7 @@ func TestRandomRunNoticesBrokenBackends(t *testing.T) {
 	setFlag(t, "rapid.shrinktime", "0")
 	for _, tt := range newRandomMutations() {
 		t.Run(tt.name, func(t *testing.T) {
-			if tests.Race && tt.unseen {
+			if testkit.Race && tt.unseen {
 				t.Skip("a race build cannot see whether memory has gone")
 			}
 			if fake := runRandomly(t, tt); !fake.Failed() {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/internal/goroutine"
 	"tagbus/netio"
-	"tagbus/netio/internal/goroutine"
 )
 
 // recorder is the Handler of the suite. It writes down what a backend reports

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 )
 
@@ -114,11 +114,11 @@ func (s Suite) withDefaults() Suite {
 		s.Endpoints = 200
 	}
 	if s.MessageBytes == 0 {
-		s.MessageBytes = tests.Fewer(usualMessageBytes)
+		s.MessageBytes = testkit.Fewer(usualMessageBytes)
 	}
 	if s.Walks == 0 {
 		s.Walks = 30
-		if tests.All() || testing.Short() { // with -short rapid does a fifth
+		if testkit.All() || testing.Short() { // with -short rapid does a fifth
 			s.Walks = 100
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"tagbus/internal/goroutine"
 	"tagbus/netio"
-	"tagbus/netio/internal/goroutine"
 )
 
 // backendCloseChecks are about Backend.Close.

@@ -3,8 +3,8 @@
 package netiotest
 
 import (
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // invariantChecks are about what a debug build notices of its users.

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // retainChecks are about messages that are kept beyond OnData.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
 )

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
 	"tagbus/netio/reactor"
@@ -59,7 +59,7 @@ func loopback() netip.AddrPort {
 }
 
 // messageBytes is the largest message of the suites.
-func messageBytes() int { return netiotest.Few(tests.Fewer(1<<20), 128<<10) }
+func messageBytes() int { return netiotest.Few(testkit.Fewer(1<<20), 128<<10) }
 
 // suite describes backends to the conformance suite.
 func suite(cfg rdma.Config) netiotest.Suite {
@@ -79,7 +79,7 @@ func suite(cfg rdma.Config) netiotest.Suite {
 // kinds of buffers and both models of threads; under the race detector the one
 // with all there is to race for.
 func shortSuites() []string {
-	if tests.Race {
+	if testkit.Race {
 		return []string{"few receive buffers, safe"}
 	}
 	return []string{"few receive buffers, safe", "shared buffers, unsafe"}

@@ -7,8 +7,8 @@ package rdma
 import (
 	"unsafe"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // maxKeptPieces is for how many pieces an entry keeps the memory, which is not

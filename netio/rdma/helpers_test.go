@@ -7,8 +7,8 @@ package rdma_test
 import (
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/rdma"
 )
 

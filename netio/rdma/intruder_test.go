@@ -11,7 +11,7 @@ import (
 	"time"
 	"unsafe"
 
-	"tagbus/netio/internal/backendtest"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio/rdma/internal/fi"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unsafe"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/rdma"
 	"tagbus/netio/rdma/internal/fi"
 )

@@ -10,9 +10,9 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
 )
@@ -53,7 +53,7 @@ func wantNothingLeft(t *testing.T, rounds int, round func()) {
 		after := measure(t)
 		most := before.kilobytes + max(2*rounds, 4<<10) // what few take says little
 		t.Logf("%d rounds: from %+v to %+v", rounds, before, after)
-		if after.files <= before.files && after.threads <= before.threads+2 && (tests.Race || after.kilobytes <= most) {
+		if after.files <= before.files && after.threads <= before.threads+2 && (testkit.Race || after.kilobytes <= most) {
 			return
 		}
 		before = after

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/rdma"
 	"tagbus/netio/reactor"
 )

@@ -5,9 +5,9 @@
 package rdma
 
 import (
+	"tagbus/internal/invariants"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 )
 
 // entry is an accepted send.

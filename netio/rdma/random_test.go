@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"testing"
 
-	"tagbus/netio/internal/backendtest"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
 )

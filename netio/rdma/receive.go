@@ -10,8 +10,8 @@ import (
 	"io"
 	"time"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
 

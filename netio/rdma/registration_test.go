@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/invariants"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"

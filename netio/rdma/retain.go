@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // lent is a receive buffer of an endpoint's own, while its message is delivered

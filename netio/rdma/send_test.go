@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/invariants"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
 )
@@ -176,7 +176,7 @@ func TestBothWaysOnOneConnection(t *testing.T) {
 }
 
 func TestSendingAllocatesNothing(t *testing.T) {
-	if tests.Race || invariants.Enabled {
+	if testkit.Race || invariants.Enabled {
 		t.Skip("under -race, and in a build with invariants, memory is allocated")
 	}
 	received := make(chan struct{}, 1)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests/extremes"
+	"tagbus/internal/testkit/extremes"
 	"tagbus/netio/reactor"
 )
 

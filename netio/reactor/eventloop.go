@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/netio/internal/goroutine"
+	"tagbus/internal/goroutine"
 )
 
 // EventLoop calls functions when something happens; see the package comment. It

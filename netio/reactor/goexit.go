@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"tagbus/internal/goroutine"
 	"tagbus/internal/sanitize"
-	"tagbus/netio/internal/goroutine"
 )
 
 // GoexitError says which callback has ended the goroutine of a loop by

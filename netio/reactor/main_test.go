@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio/reactor"
 )
 
@@ -262,7 +262,7 @@ func allocsPer(t *testing.T, loop *reactor.EventLoop, step func(next func())) fl
 func expectNoAllocs(t *testing.T, allocs float64, per string) {
 	t.Helper()
 	// A few of other goroutines, the runtime's own, come in between.
-	if !tests.Race && allocs > 0.05 {
+	if !testkit.Race && allocs > 0.05 {
 		t.Errorf("allocations per %s: got %v, want 0", per, allocs)
 	}
 }

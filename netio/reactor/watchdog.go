@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/netio/internal/goroutine"
+	"tagbus/internal/goroutine"
 )
 
 // Stall is a report of callbacks that keep the loop from its other work. It is

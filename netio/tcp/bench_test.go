@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )

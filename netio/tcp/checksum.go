@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/netio/internal/invariants"
+	"tagbus/internal/invariants"
 )
 
 // pieceMemory returns the user's memory that an entry sends. For builds with the

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"testing"
 
-	"tagbus/internal/tests/extremes"
+	"tagbus/internal/testkit/backendtest"
+	"tagbus/internal/testkit/extremes"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )

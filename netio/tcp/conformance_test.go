@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
@@ -50,7 +50,7 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 }
 
 func TestConformance(t *testing.T) {
-	largest := tests.Fewer(1 << 20) // as of the suite
+	largest := testkit.Fewer(1 << 20) // as of the suite
 	shared := netio.Config{
 		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: largest},
 		SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/invariants"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
@@ -237,7 +237,7 @@ func TestDirectSendBeforeTheConnectionIsReported(t *testing.T) {
 }
 
 func TestDirectSendsAllocateNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	if invariants.Enabled {

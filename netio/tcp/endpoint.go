@@ -7,9 +7,9 @@ import (
 	"net/netip"
 
 	"tagbus/internal/alarm"
+	"tagbus/internal/invariants"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/invariants"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/tcp"
 )
 
@@ -40,7 +40,7 @@ func TestBufferReleasedUnsent(t *testing.T) {
 }
 
 func TestMessagesAllocateNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	if invariants.Enabled {

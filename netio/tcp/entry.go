@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 )
 
 const (

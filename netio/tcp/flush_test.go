@@ -240,3 +240,45 @@ func TestASendInEachCompletionLeavesOthersTheirTurn(t *testing.T) {
 		t.Errorf("read: got error %v, want none", err)
 	}
 }
+
+// A vector that was full in the middle of a message lost the piece that did not
+// fit, if the next one lay behind the one before in memory.
+func TestAVectorThatIsFullInAMessageLosesNothing(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 1024}})
+	c, ep := s.dialRaw(t)
+	var want []byte
+	frame := func(pieces ...[]byte) {
+		n := 0
+		for _, p := range pieces {
+			n += len(p)
+		}
+		want = append(want, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+		for _, p := range pieces {
+			want = append(want, p...)
+		}
+	}
+	filler := bytes.Repeat([]byte{'f'}, 300)
+	page := bytes.Repeat([]byte{'A'}, 24) // two record headers, one behind the other
+	copy(page[12:], bytes.Repeat([]byte{'B'}, 12))
+	x := bytes.Repeat([]byte{'X'}, 400)
+	y := bytes.Repeat([]byte{'Y'}, 400)
+	onLoop(t, s.b.Loop(), func() {
+		for i := range 511 { // of 1,024 pieces that one system call takes, 1,022
+			if err := ep.Send(netio.Key(i), nil, filler); err != nil {
+				t.Errorf("Send %d: got error %v, want none", i, err)
+			}
+			frame(filler)
+		}
+		if err := ep.Send(999, nil, page[:12], x, page[12:], y); err != nil {
+			t.Errorf("Send: got error %v, want none", err)
+		}
+		frame(page[:12], x, page[12:], y)
+	})
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(c, got); err != nil {
+		t.Fatalf("read: got error %v, want none", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the stream differs from what was sent")
+	}
+}

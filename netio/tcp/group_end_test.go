@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/internal/spread"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"

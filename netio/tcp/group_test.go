@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
@@ -62,7 +62,7 @@ func TestConformanceWithSeveralLoops(t *testing.T) {
 			if s.ReceiveBuffers = tt.receiveBuffers; s.ReceiveBuffers > 0 {
 				s.Capabilities.Retain = false
 			}
-			if !tests.Race {
+			if !testkit.Race {
 				// With loops of their own, what breaks these rules is a race.
 				s.Violations = backendtest.Violations(t)
 			}

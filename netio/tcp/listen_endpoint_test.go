@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )

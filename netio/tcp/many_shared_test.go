@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"
@@ -245,7 +245,7 @@ func TestThousandConnectionsWithSharedBuffers(t *testing.T) {
 	few := p.run(t, 10)
 	many := p.run(t, sharedConnections)
 	t.Logf("resident bytes: %d with 10 connections, %d with %d: %d for each", few, many, sharedConnections, (many-few)/sharedConnections)
-	if tests.Race {
+	if testkit.Race {
 		return // the detector has a memory of its own
 	}
 	if bound := int64(sharedConnections * sharedBytesEach); many > few+bound {

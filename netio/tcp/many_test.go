@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"
 )
@@ -202,7 +202,7 @@ func (a *answerer) OnConnectionClosed(netio.Endpoint, []netio.Key, error) {
 // 3,000.
 func TestTenThousandConnectionsOpenedAndClosed(t *testing.T) {
 	connections := manyConnections
-	if tests.Race {
+	if testkit.Race {
 		connections = 3_000
 	}
 	netiotest.CheckLeaks(t)
@@ -252,7 +252,7 @@ func checkGrowth(t *testing.T, first, last growth) {
 	check("bytes used by the backends", 0, int64(last.backendUsed), 0)
 	check("bytes kept by the backends", int64(first.backendFree), int64(last.backendFree), 1<<20)
 	check("bytes of the heap", first.heap, last.heap, manyHeapBytes)
-	if !tests.Race { // the detector has a memory of its own
+	if !testkit.Race { // the detector has a memory of its own
 		check("resident bytes", first.resident, last.resident, manyResidentBytes)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 const (

@@ -5,7 +5,7 @@ package tcp_test
 import (
 	"testing"
 
-	"tagbus/netio/internal/backendtest"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"
 )

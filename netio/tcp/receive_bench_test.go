@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"tagbus/internal/tests"
-	"tagbus/netio/internal/invariants"
+	"tagbus/internal/invariants"
+	"tagbus/internal/testkit"
 	"tagbus/netio/tcp"
 )
 
@@ -46,7 +46,7 @@ func BenchmarkReceive(b *testing.B) {
 }
 
 func TestSharedReceiveAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	if invariants.Enabled {
@@ -76,7 +76,7 @@ func TestSharedReceiveAllocatesNothing(t *testing.T) {
 
 // TestWaitingAllocatesNothing passes one buffer from endpoint to endpoint.
 func TestWaitingAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	l := newLine(t, 0, 1)

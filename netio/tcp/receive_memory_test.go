@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )
@@ -173,7 +173,7 @@ func TestSharedReceiveMemoryIsConstant(t *testing.T) {
 			// The buffers of the pool are touched in the second measurement only.
 			perConnection := (residentAll - residentOne - all) / many
 			t.Logf("memory of the process: %d bytes with 1 connection, %d with %d: %d for each beside the buffers", residentOne, residentAll, many, perConnection)
-			if perConnection > connectionBytes && !tests.Race {
+			if perConnection > connectionBytes && !testkit.Race {
 				t.Errorf("memory of the process for each connection: got %d bytes, want at most %d", perConnection, connectionBytes)
 			}
 		})

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )

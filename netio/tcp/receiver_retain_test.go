@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )
@@ -32,7 +32,7 @@ func newReceivers(tb testing.TB, n, limit int) *tcp.Receivers {
 // of any size, retains some messages and releases them again at any time.
 func TestRetainedMessagesStayAsTheyAre(t *testing.T) {
 	const limit = 600_000
-	for seed := range uint64(tests.Fewer(60)) { // all is on one goroutine
+	for seed := range uint64(testkit.Fewer(60)) { // all is on one goroutine
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
 			rs := newReceivers(t, 3, limit)

@@ -2,7 +2,7 @@
 
 package tcp
 
-import "tagbus/netio/internal/invariants"
+import "tagbus/internal/invariants"
 
 // scratch is the block into which all endpoints of a backend read, one after
 // the other. What lies before used belongs to messages that are retained.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"tagbus/internal/invariants"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests"
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )
@@ -71,7 +71,7 @@ func figures(t *testing.T, what string, all []time.Duration) {
 // TestKeyUpdateFlood: connections with a certificate that counts, which send 16 KeyUpdates
 // before each message.
 func TestKeyUpdateFlood(t *testing.T) {
-	if !tests.All() || tests.Race {
+	if !testkit.All() || testkit.Race {
 		t.Skip("left out under the race detector, and without TAGBUS_TESTS=all: it measures")
 	}
 	const rate, lasts = 20, 3 * time.Second
@@ -119,7 +119,7 @@ var floods = []string{"connect", "hello, close", "hello, stay"}
 // TestHelloFlood: 5,500 connections a second from another process, whose first bytes cost
 // a handshake or nothing.
 func TestHelloFlood(t *testing.T) {
-	if !tests.All() || tests.Race {
+	if !testkit.All() || testkit.Race {
 		t.Skip("left out under the race detector, and without TAGBUS_TESTS=all: it measures")
 	}
 	const lasts = 3 * time.Second

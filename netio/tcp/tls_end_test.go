@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )

@@ -14,7 +14,7 @@ import (
 	"net"
 	"testing"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )

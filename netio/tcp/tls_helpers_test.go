@@ -10,7 +10,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )

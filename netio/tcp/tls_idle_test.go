@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )

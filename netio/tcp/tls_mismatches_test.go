@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio/tcp"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests"
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio/netiotest"
 )
 
@@ -136,7 +136,7 @@ func TestReadsOfTLSResume(t *testing.T) {
 	interrupted := 0
 	for _, way := range []struct{ from, to end }{{server, client}, {client, server}} {
 		var want []byte
-		for i := range tests.Fewer(40) {
+		for i := range testkit.Fewer(40) {
 			message := pattern(1+i*i*i%40_000, i)
 			write(t, way.from, message)
 			want = append(want, message...)

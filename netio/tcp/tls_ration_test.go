@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/backendtest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/tcp"
 )
 

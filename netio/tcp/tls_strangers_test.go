@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/tests"
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"
 )
@@ -246,7 +246,7 @@ func TestManyConnectAtOnce(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{})
 	cfg.TLS.MaxHandshakes = 4
 	server := serve(t, newWatcher(), cfg, netio.Params{})
-	all := tests.Fewer(100)
+	all := testkit.Fewer(100)
 	var watchers []*watcher
 	for range all {
 		w := newWatcher()

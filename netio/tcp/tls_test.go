@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"tagbus/internal/tests/pki"
+	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -156,7 +156,7 @@ func TestBusyEndpointsShareATurn(t *testing.T) {
 	for _, tt := range floods {
 		for _, size := range []int{1000, 130_900} {
 			t.Run(fmt.Sprintf("%d endpoints, messages of %d bytes", tt.endpoints, size), func(t *testing.T) {
-				if tests.Race && tt.endpoints*size > 100e6 {
+				if testkit.Race && tt.endpoints*size > 100e6 {
 					t.Skip("all is on one goroutine: the race detector sees no more in 131 MB")
 				}
 				f := newFlood(t, tcp.Config{}, tt.endpoints, size)

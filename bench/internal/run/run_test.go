@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 
 	"tagbus/bench/internal/costs"
 	"tagbus/bench/internal/load"
@@ -57,7 +57,7 @@ func tiny(t *testing.T, s scenario.Scenario, name string) run.Record {
 
 // measure measures a system in a scenario once.
 func measure(s scenario.Scenario, system scenario.System, p scenario.Profile) run.Record {
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	runtime.LockOSThread() // the processes end with the thread
 	defer runtime.UnlockOSThread()
 	r := run.Runner{Built: built, Profile: p}
@@ -233,7 +233,7 @@ func TestTheProgramsInCAndInGoAgree(t *testing.T) {
 // to it.
 func launch(t *testing.T, program string, args ...string) (func(any), io.Writer) {
 	t.Helper()
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	command := exec.CommandContext(t.Context(), filepath.Clean(built.Path(program)), args...)
 	command.Stderr = t.Output()
 	stdin, err := command.StdinPipe()

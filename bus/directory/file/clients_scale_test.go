@@ -12,7 +12,7 @@ import (
 
 	"tagbus/bus/directory/directorytest"
 	"tagbus/bus/directory/file"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // spent returns the processor time of this process so far.
@@ -31,7 +31,7 @@ func spent(tb testing.TB) time.Duration {
 //	TAGBUS_TESTS=all go test -v -run TestTenThousandClients ./bus/directory/file
 func TestTenThousandClients(t *testing.T) {
 	const clients, idle = 10_000, 20 * time.Second
-	if !tests.All() || tests.Race {
+	if !testkit.All() || testkit.Race {
 		t.Skip("it takes long: not run without TAGBUS_TESTS=all")
 	}
 	folder := t.TempDir()

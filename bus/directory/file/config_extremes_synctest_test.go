@@ -12,7 +12,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
-	"tagbus/internal/tests/extremes"
+	"tagbus/internal/testkit/extremes"
 )
 
 // TestConfigurationsAtTheEdgesOfTheirTypes: a directory with a number or time near the

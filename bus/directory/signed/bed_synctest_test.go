@@ -15,14 +15,14 @@ import (
 	"tagbus/bus/directory/directorytest"
 	"tagbus/bus/directory/signed"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/tags"
 )
 
 // site is a CA with processes that have certificates of it and go by one policy.
 type site struct {
 	t  testing.TB
-	ca *identitytest.Issued
+	ca *pki.Issued
 
 	mu       sync.Mutex
 	policy   *acl.Policy
@@ -31,7 +31,7 @@ type site struct {
 
 func newSite(tb testing.TB, policy string) *site {
 	tb.Helper()
-	x := &site{t: tb, ca: identitytest.NewCA(tb, "cn:site"), watchers: make(map[*func()]struct{})}
+	x := &site{t: tb, ca: pki.NewCA(tb, "cn:site"), watchers: make(map[*func()]struct{})}
 	x.policy = x.parse(policy)
 	return x
 }
@@ -94,12 +94,12 @@ type files struct {
 }
 
 // process returns the certificates of a process, of its own CA if there is one.
-func (x *site) process(own *identitytest.Issued) files {
+func (x *site) process(own *pki.Issued) files {
 	x.t.Helper()
 	f := files{dir: x.t.TempDir()}
 	f.issue(x.t, own)
-	ca := identitytest.Write(x.t, f.dir, "ca.pem", identitytest.PEM(x.ca))
-	crl := identitytest.Write(x.t, f.dir, "crl.pem", x.ca.Revoke(x.t, x.ca.NotAfter))
+	ca := pki.Write(x.t, f.dir, "ca.pem", pki.PEM(x.ca))
+	crl := pki.Write(x.t, f.dir, "crl.pem", x.ca.Revoke(x.t, x.ca.NotAfter))
 	store, err := identity.Open(identity.Config{Certificate: f.dir + "/own.pem", Key: f.dir + "/own.key", CA: ca, Revoked: []string{crl}})
 	must(x.t, err)
 	x.t.Cleanup(store.Close)
@@ -108,10 +108,10 @@ func (x *site) process(own *identitytest.Issued) files {
 }
 
 // issue replaces the certificate in the files.
-func (f files) issue(tb testing.TB, own *identitytest.Issued) {
+func (f files) issue(tb testing.TB, own *pki.Issued) {
 	tb.Helper()
-	identitytest.Write(tb, f.dir, "own.pem", identitytest.PEM(own))
-	identitytest.Write(tb, f.dir, "own.key", own.KeyPEM(tb))
+	pki.Write(tb, f.dir, "own.pem", pki.PEM(own))
+	pki.Write(tb, f.dir, "own.key", own.KeyPEM(tb))
 }
 
 // as returns the certificates of a process with a name.

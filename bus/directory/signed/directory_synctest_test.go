@@ -14,7 +14,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/directory/signed"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/tags"
 )
 
@@ -123,7 +123,7 @@ func TestCertificatesChange(t *testing.T) {
 		x.tell()
 		l.want()
 		stored.want("changed a") // with the new certificate
-		identitytest.Write(t, reader.dir, "crl.pem", x.ca.Revoke(t, x.ca.NotAfter, first))
+		pki.Write(t, reader.dir, "crl.pem", x.ca.Revoke(t, x.ca.NotAfter, first))
 		must(t, reader.store.Reload())
 		x.tell()
 		l.want() // the old one was revoked
@@ -134,7 +134,7 @@ func TestCertificatesChange(t *testing.T) {
 			t.Errorf("got %v, want ErrRevoked", e)
 		}
 		stored.want("changed a")
-		own.issue(t, x.ca.Issue(t, "cn:p2", identitytest.Valid(time.Now().Add(-time.Hour), time.Now().Add(time.Hour))))
+		own.issue(t, x.ca.Issue(t, "cn:p2", pki.Valid(time.Now().Add(-time.Hour), time.Now().Add(time.Hour))))
 		must(t, own.store.Reload())
 		x.tell()
 		if e := l.want("appeared a"); e[0].Entry.Signer != "cn:p2" {

@@ -24,7 +24,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/directory/signed"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/tags"
 )
 
@@ -96,7 +96,7 @@ func TestKeysOfAllKindsSign(t *testing.T) {
 func TestAChainWithAnIntermediate(t *testing.T) {
 	x := newSite(t, everything)
 	reader := x.as("cn:reader").store
-	between := x.ca.Issue(t, "cn:between", identitytest.Intermediate)
+	between := x.ca.Issue(t, "cn:between", pki.Intermediate)
 	leaf := between.Issue(t, "cn:p")
 	pair := &tls.Certificate{Certificate: [][]byte{leaf.Raw, between.Raw}, PrivateKey: leaf.Key}
 	if shown, err := look(t, x, reader, entry(t, full(t), pair, time.Now().UnixNano())); err != nil || shown.Signer != "cn:p" {

@@ -12,7 +12,7 @@ import (
 	"tagbus/bus/directory/directorytest"
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/directory/signed"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 // TestAnOldEntryComesBack in front of a reader that has seen a newer one, and of another one.
@@ -125,7 +125,7 @@ func TestAProcessThatLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
-		own := x.process(x.ca.Issue(t, "cn:p", identitytest.Valid(time.Now().Add(-time.Hour), time.Now().Add(1000*time.Hour))))
+		own := x.process(x.ca.Issue(t, "cn:p", pki.Valid(time.Now().Add(-time.Hour), time.Now().Add(1000*time.Hour))))
 		p := x.wrap(storage, own.store)
 		l, stored := watch(t, x.wrap(storage, x.as("cn:reader").store)), watch(t, storage)
 		r := announce(t, p, "a", 1)

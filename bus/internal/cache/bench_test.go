@@ -8,14 +8,14 @@ import (
 	"testing"
 	"unsafe"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 func TestTheCacheAllocatesNothing(t *testing.T) {
 	if got := unsafe.Sizeof(block{}); got != BlockBytes {
 		t.Errorf("a block has %d bytes, want %d", got, BlockBytes)
 	}
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	c := cacheOf(t, 4, 1<<16)

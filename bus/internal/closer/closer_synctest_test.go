@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tagbus/bus/internal/closer"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 )
 
 var errFault = errors.New("fault")

@@ -12,7 +12,7 @@ import (
 
 	"tagbus/bus/internal/dialer"
 	"tagbus/internal/alarm"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 )
 
 const (

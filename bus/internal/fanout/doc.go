@@ -76,6 +76,10 @@
 // and the messages to replay are queued. Between two slices of a job anything may
 // happen.
 //
+// Tags that the same lanes want move to a route that is made once, and a tag that moves for
+// one lane leaves all others whose connections have ended. So the end of thousands of
+// connections costs what each of them had. Until then their lanes always have room.
+//
 // # Locks
 //
 // A lock is taken only under those above it:
@@ -142,6 +146,7 @@
 //   - The control messages queued for a connection take 4 MiB, and a position for each
 //     known tag. A connection that asks faster than it reads ends with ErrOverflow.
 //   - Config.MaxStreams streams have several lanes. The messages for a further set of
-//     lanes are copied for each.
+//     lanes are copied for each, unless the pages of all copies take a quarter of the pool:
+//     then this set has a stream, too.
 //   - A job does a slice of its work, and shift holds the locks of at most 256 tags.
 package fanout

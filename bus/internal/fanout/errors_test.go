@@ -108,6 +108,9 @@ func TestAReceiptIsSettledOnce(t *testing.T) {
 	box.Acked(1, 1, false)
 	box.Acked(1, 3, true)
 	box.Kill()
+	for done := false; !done; {
+		_, done = box.Bury(1)
+	}
 	box.Acked(1, 4, false) // too late
 	for i, want := range []error{nil, nil, ErrNotHandled, ErrLost} {
 		position, lost, err := receipts[i].Wait(t.Context())

@@ -152,6 +152,8 @@ type topology struct {
 	shifts   []shift                   // memory for shift
 	locked   []*stream                 // by lockAll
 	locking  uint64                    // rounds of lockAll
+	moving   uint64                    // rounds of shift
+	leaving  int                       // lanes that are gone and to which routes may lead
 	walked   uint64                    // steps of walks so far
 }
 
@@ -163,6 +165,7 @@ func (fan *Fanout) Init(cfg Config) {
 	fan.pages.init(cfg.Pool.Buffers(), bytes/pageBytes)
 	fan.lossyBytes, fan.lossyMost = int64(bytes/2), int64(max(cfg.Pool.Buffers(), bytes/pageBytes)/2)
 	fan.window = maxInFlightPages * cfg.PageBytes
+	fan.routes.copies = copiesOf(cfg.Pool.Buffers())
 	fan.lanes = make(map[subscription.LaneID]*Lane)
 	fan.changing = make(map[*Lane]struct{})
 	fan.changed = make(chan struct{})

@@ -24,6 +24,9 @@ type Lane struct {
 	limit  int64               // of pinned
 	mark   uint64              // see routes
 	own    *stream             // that no other lane shares, or nil; Fanout.Mu
+	routes int                 // that lead to it; Fanout.Mu
+	gone   bool                // its connection leaves: every move of a tag takes it off; Fanout.Mu
+	rest   *rest               // what is left of own, once gone; Fanout.Mu
 
 	// transit has the sets of changing subscriptions, while the tags that they give up
 	// are taken off the routes; Fanout.Mu.
@@ -39,6 +42,7 @@ type Lane struct {
 	// lane. It bounds how far a slow subscriber can be behind.
 	pinned atomic.Int64
 
+	dead    atomic.Bool // Kill was called: what comes is dropped, so there is always room
 	refuses atomic.Bool // a message found no room, and none was announced since; only if lossless
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
@@ -125,7 +129,7 @@ const roomShare = 16
 func (n *Lane) hasRoom(need, want int64) bool {
 	need = max(need, min(want, n.limit/roomShare))
 	now := n.pinned.Load()
-	return (now == 0 || now+need <= n.limit) && (n.Policy.Lossless() || !n.out.fan.lossyFull(need))
+	return (now == 0 || now+need <= n.limit || n.dead.Load()) && (n.Policy.Lossless() || !n.out.fan.lossyFull(need))
 }
 
 // lossyFull reports whether the lossy lanes together have no room for so many bytes. They
@@ -143,17 +147,25 @@ func (fan *Fanout) lossyFull(bytes int64) bool {
 // lane does not get the messages. openMu is held. For a lossless lane the caller has
 // checked hasRoom.
 func (n *Lane) reserve(need, want int64) int64 {
-	room := n.limit - n.pinned.Load()
+	room := n.room()
 	if !n.Policy.Lossless() {
 		if !n.hasRoom(need, want) && (n.Policy.Kind != subscription.DropOldest || !n.dropOldest(need, want)) {
 			return 0
 		}
-		room = min(n.limit-n.pinned.Load(), n.out.fan.lossyRoom())
+		room = min(n.room(), n.out.fan.lossyRoom())
 	}
 	room = max(need, min(want, room))
 	n.pin(room)
 	n.countPage(1)
 	return room
+}
+
+// room returns how many bytes of pages the lane may hold further.
+func (n *Lane) room() int64 {
+	if n.dead.Load() {
+		return n.limit
+	}
+	return n.limit - n.pinned.Load()
 }
 
 // countPage counts pages that the lane is going to have, or has no longer.

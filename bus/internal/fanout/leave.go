@@ -40,17 +40,30 @@ func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job workqueue.
 func (box *Outbox) AbortUnsubscribe() { box.torn = true }
 
 // Leave returns the job that takes the connection out of all routes, for good. From the
-// call on nothing is told of what policies leave out. The jobs begun before are done or
-// aborted when this one begins. Loop only.
+// call on nothing is told of what policies leave out, and each tag that moves for another
+// lane leaves those of this connection, too. Behind Kill, the job does that of Bury first: it
+// frees memory. The jobs begun before are done or aborted when this one begins. Loop only.
 func (box *Outbox) Leave() workqueue.Job {
 	box.mu.Lock()
 	box.closing = true
 	box.mu.Unlock()
+	box.fan.Mu.Lock()
+	for _, n := range box.Lanes {
+		n.gone = true
+	}
+	box.fan.leaving += len(box.Lanes)
+	box.fan.Mu.Unlock()
 	var left leaving
 	return func(budget int) (steps int, done bool) {
+		if box.Dead() {
+			if steps, done = box.Bury(budget); !done {
+				return steps, false
+			}
+		}
 		box.fan.Mu.Lock()
 		defer box.fan.Mu.Unlock()
-		return box.leaveAll(&left, budget)
+		more, done := box.leaveAll(&left, max(1, budget-steps))
+		return steps + more, done
 	}
 }
 
@@ -58,6 +71,7 @@ func (box *Outbox) Leave() workqueue.Job {
 type leaving struct {
 	lanes int  // done
 	begun bool // the next one
+	off   bool // no route leads to it
 	walk  walk // through the tags whose routes may lead to it
 }
 
@@ -65,18 +79,34 @@ type leaving struct {
 func (box *Outbox) leaveAll(left *leaving, budget int) (steps int, done bool) {
 	for left.lanes < len(box.Lanes) && steps < budget {
 		n := box.Lanes[left.lanes]
-		if !left.begun {
-			w, cost := box.unwant(n)
-			left.begun, left.walk = true, w
-			steps += cost
-			continue
-		}
-		cost, done := box.fan.moveOff(&left.walk, n, budget-steps)
-		if steps += cost; done {
-			left.lanes, left.begun = left.lanes+1, false
+		cost, done := box.leaveOne(left, n, budget-steps)
+		if steps += max(cost, 1); done {
+			left.lanes, left.begun, left.off = left.lanes+1, false, false
 		}
 	}
 	return steps, left.lanes == len(box.Lanes)
+}
+
+// leaveOne takes a lane off the next tags. Fanout.Mu is held.
+func (box *Outbox) leaveOne(left *leaving, n *Lane, budget int) (steps int, done bool) {
+	switch fan := box.fan; {
+	case !left.begun:
+		left.begun = true
+		left.walk, steps = box.unwant(n)
+		return steps, false
+	case !left.off:
+		if n.routes > 0 { // otherwise it has left with others
+			steps, left.off = fan.moveOff(&left.walk, n, budget)
+		}
+		if left.off = left.off || n.routes == 0; left.off {
+			fan.leaving--
+		}
+		return steps, left.off && n.rest == nil
+	}
+	if steps, done = n.rest.settle(n, budget); done {
+		n.rest = nil
+	}
+	return steps, done
 }
 
 // unwant removes a lane from the table. It returns the walk through the tags whose

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"tagbus/bus/internal/wire"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -193,17 +196,72 @@ func (r *modelRun) stop() {
 	}
 }
 
+// leaveEarly takes every third connection out of the routes before it has ended, as that of a
+// subscriber that has connected again.
+func (r *modelRun) leaveEarly(b *modelBox) (early bool) {
+	if r.disconnects++; r.disconnects%3 == 0 {
+		r.finish(b.Leave(), func() {})
+		return true
+	}
+	return false
+}
+
 // disconnect ends a connection, and makes another one.
 func (r *modelRun) disconnect(i int) {
 	b := r.boxes[i]
+	early := r.leaveEarly(b)
 	b.ep.drop()
 	b.Kill()
-	r.finish(b.Leave(), func() {})
+	if !early {
+		r.finish(b.Leave(), func() {})
+	}
+	r.bury(b)
+	r.connect(i)
+}
+
+// crowd ends two connections at once, whose jobs take turns, while the third one goes on.
+func (r *modelRun) crowd(rt *rapid.T) {
+	stays := rapid.IntRange(0, modelBoxes-1).Draw(rt, "stays")
+	var jobs []workqueue.Job
+	for i, b := range r.boxes {
+		if i == stays {
+			continue
+		}
+		for number := range b.lanes {
+			b.lanes[number].had = [modelTags]bool{} // what it does not get counts no more
+		}
+		job := b.Leave()
+		b.ep.drop()
+		b.Kill()
+		jobs = append(jobs, job)
+	}
+	r.crowded = true
+	for len(jobs) > 0 {
+		if _, done := jobs[0](rapid.IntRange(1, 20).Draw(rt, "budget")); !done {
+			jobs = append(jobs, jobs[0])
+		}
+		jobs = jobs[1:]
+		r.publish(rt)
+		if r.complete(r.boxes[stays], 2); len(jobs) > 0 && rapid.Bool().Draw(rt, "changes") {
+			r.subscribeAs(rt, r.boxes[stays])
+		}
+	}
+	r.crowded = false
+	for i, b := range r.boxes {
+		if i != stays {
+			r.bury(b)
+			r.connect(i)
+		}
+	}
+}
+
+// bury forgets a connection that is in no route.
+func (r *modelRun) bury(b *modelBox) {
+	r.finish(b.Bury, func() {})
 	r.fan.Mu.Lock()
 	b.CloseAccounts(false, 0)
 	b.Free()
 	r.fan.Mu.Unlock()
-	r.connect(i)
 }
 
 // end frees everything.

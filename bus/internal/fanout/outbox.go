@@ -18,7 +18,7 @@ import (
 // messages, and what the transport has.
 //
 // Its methods are called in this order: Init, before anything is received; Kill, when
-// the connection has ended; the job of Leave, before or after Kill; then CloseAccounts
+// the connection has ended, and then Bury; the job of Leave, before or after Kill; then CloseAccounts
 // and Free.
 //
 // Pages come from any publishing goroutine, completions from the loop. Both hold mu
@@ -209,41 +209,6 @@ func (box *Outbox) Ready() {
 		box.pump()
 	}
 	box.mu.Unlock()
-}
-
-// Kill drops everything queued after the end of the connection, counts it for each lane,
-// and settles all receipts. Until the lanes are out of all routes, further pages are
-// dropped as they come. Loop only.
-func (box *Outbox) Kill() {
-	box.mu.Lock()
-	box.dead = true
-	box.relieve()
-	box.mu.Unlock()
-	for box.inFlight.Len() > 0 { // no other goroutine touches the queues once dead is set
-		if i := box.inFlight.Pop(); i.page != nil {
-			i.lane.discard(i.page)
-		}
-	}
-	for _, n := range box.Lanes {
-		for _, queue := range []*ring.Ring[item]{&n.queue, &n.held} {
-			for queue.Len() > 0 {
-				if p := queue.Pop().page; p != nil {
-					box.forsake(p.receipt, ErrLost)
-					n.discard(p)
-				}
-			}
-		}
-	}
-	box.abandon()
-	box.fan.roomFreed()
-}
-
-// discard drops a page with the connection.
-func (n *Lane) discard(p *page) {
-	n.out.mu.Lock()
-	n.dropped += uint64(p.messages)
-	n.out.mu.Unlock()
-	n.drop(p)
 }
 
 // Dead reports whether Kill was called.

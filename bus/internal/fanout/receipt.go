@@ -100,16 +100,25 @@ func (box *Outbox) expect(x *Receipt) {
 	x.outbox.Store(box)
 }
 
-// forget drops a receipt. mu is held.
+// forget drops a receipt, which is mostly one of the oldest of its tag. mu is held.
 func (box *Outbox) forget(x *Receipt) {
 	if x == nil {
 		return
 	}
-	rest := slices.DeleteFunc(box.receipts[x.tag], func(other *Receipt) bool { return other == x })
-	if len(rest) > 0 {
-		box.receipts[x.tag] = rest
+	list := box.receipts[x.tag]
+	if i := slices.Index(list, x); i >= 0 {
+		copy(list[1:i+1], list[:i])
+		box.keep(x.tag, list, 1)
+	}
+}
+
+// keep drops the first receipts of the list of a tag. mu is held.
+func (box *Outbox) keep(tag tags.Tag, list []*Receipt, dropped int) {
+	clear(list[:dropped])
+	if dropped < len(list) {
+		box.receipts[tag] = list[dropped:]
 	} else {
-		delete(box.receipts, x.tag)
+		delete(box.receipts, tag)
 	}
 }
 
@@ -124,17 +133,22 @@ func (box *Outbox) forsake(x *Receipt, cause error) {
 	x.settle(cause, true)
 }
 
-// abandon settles all receipts after the last possible Ack. Loop only.
-func (box *Outbox) abandon() {
+// abandon settles the next receipts after the last possible Ack, and reports whether these
+// were all. Loop only.
+func (box *Outbox) abandon(budget int) (steps int, done bool) {
 	box.mu.Lock()
-	all := box.receipts
-	box.receipts = nil
-	box.mu.Unlock()
-	for _, list := range all {
-		for _, x := range list {
+	defer box.mu.Unlock()
+	for tag, list := range box.receipts {
+		n := min(len(list), max(0, budget-steps)/settleSteps+1)
+		for _, x := range list[:n] {
 			x.settle(ErrLost, false)
 		}
+		box.keep(tag, list, n)
+		if steps += n * settleSteps; steps >= budget {
+			break
+		}
 	}
+	return steps, len(box.receipts) == 0
 }
 
 // Acked settles the receipts of a tag up to a position, after an Ack. Loop only.
@@ -148,8 +162,10 @@ func (box *Outbox) Acked(tag tags.Tag, position uint64, failed bool) {
 		n++
 	}
 	answered := slices.Clone(list[:n])
+	if n > 0 {
+		box.keep(tag, list, n)
+	}
 	for _, x := range answered {
-		box.forget(x)
 		if n := x.lane; n != nil && n.out == box { // pages come in order
 			n.ackedMessages = max(n.ackedMessages, x.through)
 		}

@@ -27,11 +27,13 @@ const (
 	shiftSteps = 8   // cost of one of them, besides the lanes of its route
 )
 
-// moveOff takes lane n off the next tags of a walk that it does not want any more.
-// Mu is held.
+// moveOff takes lane n off the next tags of a walk that it does not want any more. The
+// state of the tags of a lane that is gone goes with its stream. Mu is held.
 func (fan *Fanout) moveOff(w *walk, n *Lane, budget int) (steps int, done bool) {
 	steps, done = fan.shift(w, n, false, budget, func(x *shift) {
-		x.from.forget(n, x.entry.Tag)
+		if !n.gone {
+			n.forget(x.entry.Tag)
+		}
 	})
 	fan.roomFreed() // goroutines that wait for room of n may go on
 	return steps, done
@@ -60,6 +62,7 @@ func (fan *Fanout) moveTo(w *walk, n *Lane, replayed *replay, j *joined, budget 
 // their streams are locked. Mu is held.
 func (fan *Fanout) shift(w *walk, n *Lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
 	shifts, step := fan.shifts[:0], fan.wantSteps(n)
+	fan.moving++
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps += step
 		if fan.moves(n, e, join) {
@@ -67,13 +70,19 @@ func (fan *Fanout) shift(w *walk, n *Lane, join bool, budget int, f func(*shift)
 			fan.routes.count(from, -1)
 			e.Value.moving = true // a walk may come to it again
 			shifts = append(shifts, shift{entry: e, from: from})
-			steps += shiftSteps + len(from.lanes)/2
+			if steps += shiftSteps; from.moved != fan.moving {
+				from.moved = fan.moving
+				steps += len(from.lanes)
+			}
 		}
 		return len(shifts) < maxShifts && steps < budget
 	})
 	for i := range shifts {
 		x := &shifts[i]
-		x.to = fan.routeToggled(x.from, n)
+		if x.from.to == nil {
+			x.from.to = fan.routeWith(x.from, n, join)
+		}
+		x.to = x.from.to
 		fan.routes.count(x.to, 1)
 	}
 	fan.showStreams()
@@ -86,7 +95,8 @@ func (fan *Fanout) shift(w *walk, n *Lane, join bool, budget int, f func(*shift)
 	}
 	fan.unlockStreams()
 	for i := range shifts {
-		if from := shifts[i].from; from.tags == 0 {
+		from := shifts[i].from
+		if from.to = nil; from.tags == 0 {
 			from.tags = -1 // dropped
 			fan.drop(from)
 		}
@@ -95,6 +105,25 @@ func (fan *Fanout) shift(w *walk, n *Lane, join bool, budget int, f func(*shift)
 	clear(shifts)
 	fan.shifts = shifts
 	return max(steps, looks, 1), done
+}
+
+// routeWith returns the route of tags that lane n joins or leaves. All lanes that are gone
+// leave them with it: if thousands go at once, each tag moves once. Mu is held.
+func (fan *Fanout) routeWith(from *route, n *Lane, join bool) *route {
+	if fan.leaving == 0 || fan.leaving == 1 && n.gone {
+		return fan.routeToggled(from, n)
+	}
+	lanes := make([]*Lane, 0, len(from.lanes)+1)
+	for _, other := range from.lanes {
+		if other != n && !other.gone {
+			lanes = append(lanes, other)
+		}
+	}
+	if join {
+		i, _ := slices.BinarySearchFunc(lanes, n, compareLanes)
+		lanes = slices.Insert(lanes, i, n)
+	}
+	return fan.routeTo(slices.Clip(lanes))
 }
 
 // moves reports whether a tag is to move to lane n, or off it. Mu is held.

@@ -119,7 +119,7 @@ func (fan *Fanout) extend(s *stream, least, most int64) int64 {
 	lossy := int64(0)
 	for i, n := range s.lanes {
 		if s.held[i] > 0 {
-			most = min(most, n.limit-n.pinned.Load())
+			most = min(most, n.room())
 			if !n.Policy.Lossless() {
 				lossy++
 			}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 )
 
@@ -152,7 +152,7 @@ func TestAWakeUpWithoutWaitersTakesNoLock(*testing.T) {
 }
 
 func TestWaitersAllocateNothingInTheLongRun(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	var w waiters

@@ -20,6 +20,8 @@ type route struct {
 	only    *stream   // the one of streams, or nil if there are several
 	tags    int       // tags that use the route; Fanout.Mu
 	next    *route    // with the same mark; Fanout.Mu
+	to      *route    // where its tags go in this round of shift; Fanout.Mu
+	moved   uint64    // the last round of shift in which some of its tags move; Fanout.Mu
 	lacking []*stream // memory for publishSplit, under the streams' mutexes
 }
 
@@ -90,12 +92,10 @@ func (way *route) has(n *Lane) bool {
 // isOnly reports whether s is all of the route.
 func (way *route) isOnly(s *stream) bool { return len(way.streams) == 1 && way.streams[0] == s }
 
-// forget drops the state of a tag that a lane does not want any more. The route is
-// locked.
-func (way *route) forget(n *Lane, tag tags.Tag) {
-	for _, s := range way.streams {
-		if s.solo != nil && s.solo.lane == n {
-			s.solo.forget(tag)
-		}
+// forget drops the state of a tag that a lane does not want any more. A route to it is
+// locked, and Fanout.Mu is held.
+func (n *Lane) forget(tag tags.Tag) {
+	if n.own != nil && n.own.solo != nil {
+		n.own.solo.forget(tag)
 	}
 }

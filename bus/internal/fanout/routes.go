@@ -19,6 +19,7 @@ type routes struct {
 	byMark  map[uint64]*route    // those that tags use; others of a mark, next to never, by route.next
 	streams map[uint64][]*stream // those of several lanes, or none, that routes use
 	shared  int                  // streams of several lanes that tags use
+	copies  int                  // of a message that are made at most for want of streams
 
 	list  []*stream // all streams; topology.streams is a copy
 	stale bool      // the copy is not of now
@@ -111,6 +112,9 @@ func (fan *Fanout) newRoute(mark uint64, lanes []*Lane) *route {
 	for _, s := range r.streams {
 		s.routes++
 	}
+	for _, n := range lanes {
+		n.routes++
+	}
 	if fan.routes.byMark == nil {
 		fan.routes.byMark = make(map[uint64]*route)
 	}
@@ -118,6 +122,14 @@ func (fan *Fanout) newRoute(mark uint64, lanes []*Lane) *route {
 	fan.routes.byMark[mark] = r
 	return r
 }
+
+// copiesShare is the part of the pool's buffers that the pages of one message may take for
+// want of streams. If it took all of them, the message could never be published.
+const copiesShare = 4
+
+// copiesOf returns how many copies of a message are made at most: of a small pool nearly
+// all, but one.
+func copiesOf(buffers int) int { return max(min(buffers/2, 8), buffers/copiesShare) }
 
 // sharing returns those of lanes that are to share a stream. Mu is held.
 func (fan *Fanout) sharing(lanes []*Lane, mark uint64) []*Lane {
@@ -129,7 +141,8 @@ func (fan *Fanout) sharing(lanes []*Lane, mark uint64) []*Lane {
 		shared = slices.DeleteFunc(slices.Clone(lanes), (*Lane).alone)
 		mark = markOf(shared)
 	}
-	if len(shared) > 1 && fan.routes.shared >= fan.cfg.MaxStreams && fan.routes.stream(mark, shared) == nil {
+	few := len(shared) > 1 && len(shared) <= fan.routes.copies
+	if few && fan.routes.shared >= fan.cfg.MaxStreams && fan.routes.stream(mark, shared) == nil {
 		return nil
 	}
 	return shared
@@ -202,6 +215,9 @@ func (fan *Fanout) drop(r *route) {
 	} else {
 		delete(t.byMark, r.mark)
 	}
+	for _, n := range r.lanes {
+		n.routes--
+	}
 	for _, s := range r.streams {
 		if s.routes--; s.routes == 0 {
 			fan.dropStream(s)
@@ -220,6 +236,9 @@ func (fan *Fanout) dropStream(s *stream) {
 	i, _ := slices.BinarySearchFunc(t.list, s.order, func(s *stream, order uint64) int { return cmp.Compare(s.order, order) })
 	t.list, t.stale = slices.Delete(t.list, i, i+1), true
 	s.mu.Lock()
+	if s.solo != nil && s.solo.lane.gone {
+		s.solo.lane.rest = s.solo.detach()
+	}
 	s.seal()
 	fan.published.Add(s.messages)
 	fan.bytes.Add(s.bytes)

@@ -5,6 +5,7 @@ package fanout
 import (
 	"time"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -91,6 +92,50 @@ func (o *solo) forget(tag tags.Tag) {
 		o.tellEnd(t)
 	}
 }
+
+// rest is what is left of a solo whose lane is gone.
+type rest struct {
+	untold []*soloTag
+	order  ring.Ring[tags.Tag]
+	latest map[tags.Tag]*latestTag
+}
+
+// detach takes away what the solo has. It writes and reports nothing of it any more.
+func (o *solo) detach() *rest {
+	x := &rest{untold: o.untold}
+	o.untold = nil
+	if o.latest != nil {
+		x.order, x.latest = o.latest.order, o.latest.tags
+		o.latest.order, o.latest.tags, o.latest.bytes = ring.Ring[tags.Tag]{}, make(map[tags.Tag]*latestTag), 0
+	}
+	return x
+}
+
+// settle accounts for a part of what is left: the subscriber finds a gap in the place of
+// what was left out, and what waits is lost with the connection. Loop only.
+func (x *rest) settle(n *Lane, budget int) (steps int, done bool) {
+	for last := len(x.untold) - 1; last >= 0 && steps < budget; last-- {
+		if t := x.untold[last]; t.untold > 0 {
+			n.Account.Add(subscription.CauseLeftOut, t.tag, t.untold)
+		}
+		x.untold = x.untold[:last]
+		steps += settleSteps
+	}
+	dropped := uint64(0)
+	for x.order.Len() > 0 && steps < budget {
+		if t := x.latest[x.order.Pop()]; t != nil && t.waits {
+			t.waits = false
+			dropped++
+		}
+		steps++
+	}
+	n.out.mu.Lock()
+	n.dropped += dropped
+	n.out.mu.Unlock()
+	return steps, len(x.untold) == 0 && x.order.Len() == 0
+}
+
+const settleSteps = 4 // cost of an entry of the account
 
 // drain writes all that waits into pages.
 func (o *solo) drain() {

@@ -9,7 +9,7 @@ import (
 
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/internal/alarm"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 )
 
 // bed is a clock on a loop whose time is that of the bubble.

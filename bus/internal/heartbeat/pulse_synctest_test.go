@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/heartbeat"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 )
 
 // silence is what a tick has found.

@@ -53,6 +53,14 @@ func (a *Account[L, P]) Lanes() (lanes []*Lane) {
 	return lanes
 }
 
+// Unconfirmed returns how many messages of all lanes are unconfirmed.
+func (a *Account[L, P]) Unconfirmed() (messages uint64) {
+	for _, n := range a.lanes {
+		messages += n.Sums().Unconfirmed
+	}
+	return messages
+}
+
 // connected reports whether the account has a connection.
 func (a *Account[L, P]) connected() bool {
 	var none L

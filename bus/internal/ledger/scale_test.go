@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -46,7 +46,7 @@ func TestTheWorkOfTellingAccountsIsProportional(t *testing.T) {
 				return bytes(func() { test.tell(&b) })
 			}
 			once, twice := cost(test.size), cost(2*test.size)
-			if !tests.Race && float64(twice) > 2.3*float64(once+free) {
+			if !testkit.Race && float64(twice) > 2.3*float64(once+free) {
 				t.Errorf("got %d bytes for %d and %d for twice as many, want at most 2.3 times as many", once, test.size, twice)
 			}
 		})

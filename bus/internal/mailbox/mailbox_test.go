@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 )
 
@@ -286,7 +286,7 @@ func TestABoxBetweenTwoGoroutines(t *testing.T) {
 }
 
 func TestABoxAllocatesNothingInTheLongRun(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	mail := lossless(1 << 20)

@@ -13,8 +13,8 @@ import (
 	"tagbus/bus/internal/observe"
 	"tagbus/bus/state"
 	"tagbus/internal/alarm"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
-	"tagbus/netio/memnet"
 	"tagbus/subscription"
 )
 

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tagbus/bus/internal/retain"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 )
 
@@ -334,7 +334,7 @@ func TestHeapsOfOneSizeAreDifferentMemory(t *testing.T) {
 // TestRetainingAllocatesNothing: not in the long run, when as much is released
 // as is retained.
 func TestRetainingAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	var o retain.Origin

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 func TestRingDoesWhatASliceDoes(t *testing.T) {
@@ -90,7 +90,7 @@ func TestRingForgetsWhatIsPopped(t *testing.T) {
 }
 
 func TestRingAllocatesNothingInTheLongRun(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	var r Ring[int]

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -194,7 +194,7 @@ func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
 }
 
 func TestMapFindsDetectorTagsInFewProbes(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("nothing here is concurrent, and under -race it takes seconds")
 	}
 	const base = 0x1000013000118000
@@ -242,7 +242,7 @@ func TestMapFindsDetectorTagsInFewProbes(t *testing.T) {
 }
 
 func TestMapGetAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	var m Map[uint64]

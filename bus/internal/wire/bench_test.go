@@ -8,12 +8,12 @@ import (
 
 	"tagbus/bus/internal/wire"
 	"tagbus/bus/internal/wire/wiretest"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
 func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	var w wire.Writer

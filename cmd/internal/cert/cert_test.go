@@ -21,7 +21,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 func must(tb testing.TB, err error) {
@@ -241,7 +241,7 @@ func TestCommandLinesThatMakeNoSense(t *testing.T) {
 	if found, err := filepath.Glob("*.crl"); err != nil || len(found) > 0 {
 		t.Errorf("got %v, want no list", found)
 	}
-	must(t, os.WriteFile("ca.crl", identitytest.NewCA(t, "one").Revoke(t, time.Now()), 0o600))
+	must(t, os.WriteFile("ca.crl", pki.NewCA(t, "one").Revoke(t, time.Now()), 0o600))
 	b.want(1, `^ca.crl is no list that this CA has signed`, "revoke", "--renew")
 	must(t, os.Rename("other/ca.key", "ca.key"))
 	b.want(1, `ca.key belongs to another CA than ca.pem`, "issue", "dns:a")

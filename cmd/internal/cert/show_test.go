@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 func TestShow(t *testing.T) {
@@ -54,13 +54,13 @@ $`, "show", "b.pem", "b.key", "ca.pem", "ca.crl")
 	der, _ := pem.Decode(func() []byte { data, err := os.ReadFile("ca.crl"); must(t, err); return data }())
 	must(t, os.WriteFile("der.crl", der.Bytes, 0o600))
 	b.want(0, `^der.crl: list of revoked`, "show", "der.crl")
-	hostile := identitytest.NewCA(t, "\x1b[2J\n")
-	must(t, os.WriteFile("hostile.pem", identitytest.PEM(hostile, hostile.Issue(t, "cn:\x1b[2J")), 0o600))
+	hostile := pki.NewCA(t, "\x1b[2J\n")
+	must(t, os.WriteFile("hostile.pem", pki.PEM(hostile, hostile.Issue(t, "cn:\x1b[2J")), 0o600))
 	if out := b.want(0, "wrong", "show", "hostile.pem"); strings.Contains(out, "\x1b") {
 		t.Errorf("got %q, want what is safe to show", out)
 	}
 	must(t, os.WriteFile("text.pem", []byte("hello"), 0o600))
-	must(t, os.WriteFile("half.pem", identitytest.PEM(hostile)[:100], 0o600))
+	must(t, os.WriteFile("half.pem", pki.PEM(hostile)[:100], 0o600))
 	must(t, os.WriteFile("bad.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), 0o600))
 	b.want(1, `(?s)b.pem: certificate.*text.pem: no certificate, private key or list.*half.pem: the last block is not whole.*bad.pem: CERTIFICATE 1 cannot be read`, "show", "b.pem", "text.pem", "half.pem", "bad.pem")
 }
@@ -92,10 +92,10 @@ $`, "check")
 	must(t, os.Rename("b.key", "a.key"))
 	b.want(1, `a.pem +dns:a +.* the key belongs to another certificate than the one in a.key`, "check", "a.pem", "a.key")
 	now := time.Now()
-	ca := identitytest.NewCA(t, "x")
-	must(t, os.WriteFile("old.pem", identitytest.PEM(ca.Issue(t, "dns:old", identitytest.Valid(now.Add(-2*time.Hour), now.Add(-time.Hour)))), 0o600))
-	must(t, os.WriteFile("new.pem", identitytest.PEM(ca.Issue(t, "dns:new", identitytest.Valid(now.Add(time.Hour), now.Add(2*time.Hour)))), 0o600))
-	must(t, os.WriteFile("no.pem", identitytest.PEM(ca.Issue(t, "")), 0o600))
+	ca := pki.NewCA(t, "x")
+	must(t, os.WriteFile("old.pem", pki.PEM(ca.Issue(t, "dns:old", pki.Valid(now.Add(-2*time.Hour), now.Add(-time.Hour)))), 0o600))
+	must(t, os.WriteFile("new.pem", pki.PEM(ca.Issue(t, "dns:new", pki.Valid(now.Add(time.Hour), now.Add(2*time.Hour)))), 0o600))
+	must(t, os.WriteFile("no.pem", pki.PEM(ca.Issue(t, "")), 0o600))
 	b.want(1, `old.pem +dns:old .* has ended\n`, "check", "old.pem")
 	b.want(1, `new.pem +dns:new .* begins at .*: compare the clocks\n`, "check", "new.pem")
 	b.want(1, `no.pem .* no peer takes it: no name`, "check", "--within=0s", "no.pem")

@@ -12,22 +12,22 @@ import (
 	"tagbus/access"
 	"tagbus/bus/observer"
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 	"tagbus/node"
 )
 
 // selfOf returns what a command with a certificate finds of itself.
 func selfOf(t *testing.T, name, policy string, in time.Duration) *selfSeen {
 	t.Helper()
-	dir, ca := t.TempDir(), identitytest.NewCA(t, "cn:site")
+	dir, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	own := ca.Issue(t, name)
 	a, err := access.Open(access.Config{
 		Identity: identity.Config{
-			Certificate: identitytest.Write(t, dir, "own.pem", identitytest.PEM(own)),
-			Key:         identitytest.Write(t, dir, "own.key", own.KeyPEM(t)),
-			CA:          identitytest.Write(t, dir, "ca.pem", identitytest.PEM(ca)),
+			Certificate: pki.Write(t, dir, "own.pem", pki.PEM(own)),
+			Key:         pki.Write(t, dir, "own.key", own.KeyPEM(t)),
+			CA:          pki.Write(t, dir, "ca.pem", pki.PEM(ca)),
 		},
-		Policy: identitytest.Write(t, dir, "policy.json", []byte(policy)),
+		Policy: pki.Write(t, dir, "policy.json", []byte(policy)),
 	})
 	if err != nil {
 		t.Fatal(err)

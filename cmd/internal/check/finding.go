@@ -42,12 +42,13 @@ type Finding struct {
 	ByInstance string `json:"by_instance,omitempty"` // its id
 
 	host    string            // of the instance
+	merged  string            // what is wrong with all of several instances
 	problem *overview.Problem // that it was made of; nil: check alone has found it
 }
 
 // key tells findings apart from one look to the next.
 func (f Finding) key() string {
-	return fmt.Sprintf("%d\x00%s\x00%s\x00%s\x00%s", f.Level, f.ID, f.About, f.Instance, f.ByInstance)
+	return fmt.Sprintf("%d\x00%s\x00%s\x00%s\x00%s\x00%s", f.Level, f.ID, f.About, f.Instance, f.ByInstance, f.merged)
 }
 
 // findings are those of one group.

@@ -5,6 +5,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -58,8 +59,13 @@ func kinds(all []Finding) []*kind {
 		}
 		kinds[at].all = append(kinds[at].all, f)
 	}
-	slices.SortStableFunc(kinds, func(a, b *kind) int { return cmp.Compare(b.level, a.level) })
+	slices.SortStableFunc(kinds, func(a, b *kind) int { return worstFirst(a.level, a.id, b.level, b.id) })
 	return kinds
+}
+
+// worstFirst orders what is found as all tools do.
+func worstFirst(a Level, aID string, b Level, bID string) int {
+	return cmp.Or(cmp.Compare(b, a), cmp.Compare(overview.Rank(aID), overview.Rank(bID)))
 }
 
 // grouped returns a finding for each cause and culprit.
@@ -81,12 +87,18 @@ func ofCulprits(all []Finding) (found []Finding) {
 	return found
 }
 
+// particulars are what differs between two texts about one fault: numbers, times and addresses.
+var particulars = regexp.MustCompile(`\[?[0-9a-fA-F:.]*[0-9][0-9A-Za-z:.%µ]*\]?(?::[0-9]+)?`)
+
+// fault tells what is wrong from what is wrong elsewhere, by its text.
+func (f *Finding) fault() string { return particulars.ReplaceAllString(f.Text, "#") }
+
 // ofHosts returns the other findings. Those of the instances of one host that say the same are
-// one.
+// one; another fault, if only in its words, is another finding.
 func ofHosts(all []Finding) (found []Finding) {
 	type key struct {
-		level    Level
-		id, host string
+		level           Level
+		id, host, fault string
 	}
 	same := make(map[key][]Finding)
 	var order []key
@@ -94,7 +106,7 @@ func ofHosts(all []Finding) (found []Finding) {
 		if f.problem != nil || f.Level == OK {
 			continue
 		}
-		k := key{f.Level, f.ID, f.host}
+		k := key{f.Level, f.ID, f.host, f.fault()}
 		if f.host == "" {
 			k.host = fmt.Sprintf("\x00%d", i) // it stands alone
 		}
@@ -103,17 +115,16 @@ func ofHosts(all []Finding) (found []Finding) {
 		}
 		same[k] = append(same[k], f)
 	}
+	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(len(same[b]), len(same[a])) })
 	for _, k := range order {
 		first := same[k][0]
-		if n := len(distinctAbout(same[k])); n > 1 {
-			first.About = fmt.Sprintf("%d instances on %s (%s)", n, sanitize.Text(k.host), list(distinctAbout(same[k])))
+		if names := distinctAbout(same[k]); len(names) > 1 {
+			first.About = fmt.Sprintf("%d instances on %s (%s)", len(names), sanitize.Text(k.host), list(names))
 			first.Text = "as the first: " + first.Text
+			first.merged = k.fault
 		}
 		found = append(found, first)
 	}
-	slices.SortStableFunc(found, func(a, b Finding) int {
-		return cmp.Compare(len(same[key{b.Level, b.ID, b.host}]), len(same[key{a.Level, a.ID, a.host}]))
-	})
 	return found
 }
 

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bus"
+	"tagbus/bus/observer"
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
 )
 
 // site returns a bus of publishers with their answers changed.
@@ -93,5 +96,51 @@ func TestASiteFitsOnAScreen(t *testing.T) {
 	}
 	if first := strings.Index(text, "note:"); first < strings.LastIndex(text, "  warning:") {
 		t.Errorf("got a note before a warning:\n%s", text)
+	}
+}
+
+// TestDifferentFaultsOfAHostStayApart: what was wrong with the second program of a host was shown
+// under the words of the first.
+func TestDifferentFaultsOfAHostStayApart(t *testing.T) {
+	s := site(4, func(e *entrySeen) { e.Entry.Host = "pc-1" })
+	for i, err := range []error{errHangs, errHangs, fmt.Errorf("%w: x", observer.ErrTimeout), bus.ErrProtocol} {
+		s.entries[i].first, s.entries[i].second = answerSeen{took: time.Duration(i+2) * time.Second, err: err}, answerSeen{}
+	}
+	text := strings.Join(printed(t, Command{}, false, s), "\n")
+	for _, want := range []string{
+		"no-answer: 2 instances on pc-1 (felix-1, felix-2): as the first: it says hello, and does not answer a question: the file system",
+		"no-answer: felix-3 on pc-1: it says hello, and does not answer a question within 4s",
+		"no-answer: felix-4 on pc-1: it says hello, and does not answer a question: bus: protocol",
+		"3 warnings (no-answer)",
+	} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("got\n%s\nwant %q once", text, want)
+		}
+	}
+}
+
+// TestNumbersAreNoFaults: two entries that are silent for other times have one fault.
+func TestNumbersAreNoFaults(t *testing.T) {
+	f := func(text string) string { return (&Finding{Text: text}).fault() }
+	for _, same := range [][2]string{
+		{"its process 12 has ended, 3s ago", "its process 4711 has ended, 2m10s ago"},
+		{"10.0.0.1:7000 refuses connections", "[fe80::1%eth0]:41 refuses connections"},
+		{"it announces only 127.0.0.1:80", "it announces only [::1]:4711"},
+	} {
+		if f(same[0]) != f(same[1]) {
+			t.Errorf("got %q and %q of %q", f(same[0]), f(same[1]), same)
+		}
+	}
+	if f("it refuses") == f("it closes") {
+		t.Error("all words are one")
+	}
+}
+
+// TestEveryIDHasItsRank: what has none is shown behind all that is less bad.
+func TestEveryIDHasItsRank(t *testing.T) {
+	for _, id := range ids(t) {
+		if !overview.Ranked(id) {
+			t.Errorf("%s has no place in the order of overview.Rank", id)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func judgeAddresses(s *seen) []Finding {
 func (f *findings) reach(s *seen, e *entrySeen, outward bool) {
 	for _, g := range e.greets {
 		if differs := (*bus.BackendError)(nil); errors.As(g.err, &differs) {
-			f.of(&e.Entry, Error, "backend-differs", "start all programs of a bus with one --backend, and this command too",
+			f.of(&e.Entry, Error, "backend-differs", backendDo(differs),
 				"it speaks %s, and this command %s: programs of the one do not connect to those of the other", differs.Theirs, differs.Ours)
 			return
 		}
@@ -86,6 +86,22 @@ func (f *findings) reach(s *seen, e *entrySeen, outward bool) {
 		if g.done {
 			f.greet(s, e, g)
 		}
+	}
+}
+
+// secure is the backend of programs that have certificates.
+const secure = "tls"
+
+// backendDo is what to do about two backends that differ. No flag is called as the one with
+// certificates.
+func backendDo(e *bus.BackendError) string {
+	switch {
+	case e.Theirs == secure:
+		return "give this command --cert, --key and --ca, as that program has them: the backend tls is tcp with certificates"
+	case e.Ours == secure:
+		return "start that program with --cert, --key and --ca, as this command has them; or leave them out here, if no program of the bus has some"
+	default:
+		return "start all programs of a bus with one --backend, and this command too"
 	}
 }
 

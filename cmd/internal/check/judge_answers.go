@@ -38,13 +38,26 @@ func judgeAnswers(s *seen) []Finding {
 	}
 	f.versions(s.us.program, versions)
 	if reached > 0 && answered == 0 && s.ended == nil && worst(f.all) < Warning {
-		f.add(Warning, "nothing-known", s.bus, "let this command see what programs know: add the rules above to their policies, or start them with this release",
+		f.add(Warning, "nothing-known", s.bus, f.knowDo(),
 			"nothing is known of this bus: none of %s that can be reached tells of itself", count(reached, "program", "programs"))
 	}
 	if answered > 0 {
 		f.ok(s.bus, "%s; clocks agree", count(answered, "instance answers", "instances answer"))
 	}
 	return f.sorted()
+}
+
+// knowDo is what to do where no instance tells of itself.
+func (f *findings) knowDo() string {
+	has := func(id string) bool { return slices.ContainsFunc(f.all, func(x Finding) bool { return x.ID == id }) }
+	switch denied, old := has("not-allowed"), has("not-observable"); {
+	case denied && old:
+		return "let this command see what programs know: add the rules that not-allowed names to their policies, and start the others with this release"
+	case denied:
+		return "let this command see what programs know: add the rules that not-allowed names to their policies"
+	default:
+		return "start the programs with this release, which tell what they know"
+	}
 }
 
 // silent says why an instance that can be reached does not answer.

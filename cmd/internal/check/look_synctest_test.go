@@ -140,7 +140,7 @@ func TestALargeBusWithManyDeadIsLookedAtSoon(t *testing.T) {
 			t.Errorf("got %d at a time, want %d", f.most, atOnce)
 		}
 		all := judge(s)
-		want := "CRITICAL - 25 errors (address-timeout), 900 warnings (losing), 500 notes (no-tags, same-name), 900 of 1000 entries answered"
+		want := "CRITICAL - 25 errors (address-timeout), 900 warnings (losing), 500 notes (same-name, no-tags), 900 of 1000 entries answered"
 		if got := summary(s, all); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ func summary(s *seen, all []Finding) string {
 	return words[worst(all)] + " - " + strings.Join(parts, ", ")
 }
 
-// idsOf returns the ids of one level in the order of their names.
+// idsOf returns the ids of one level, the worst first.
 func idsOf(all []Finding, l Level) []string {
 	var ids []string
 	for _, f := range all {
@@ -63,7 +64,7 @@ func idsOf(all []Finding, l Level) []string {
 			ids = append(ids, f.ID)
 		}
 	}
-	slices.Sort(ids)
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(worstFirst(l, a, l, b), cmp.Compare(a, b)) })
 	return slices.Compact(ids)
 }
 

@@ -120,6 +120,8 @@ var wrongs = []wrong{
 		}
 	}},
 	{"the backend differs", failing(&bus.BackendError{Theirs: "rdma:verbs", Ours: "tcp"}, 0)},
+	{"the bus has certificates, and this command has none", failing(&bus.BackendError{Theirs: "tls", Ours: "tcp"}, 0)},
+	{"this command has a certificate, and the bus has none", failing(&bus.BackendError{Theirs: "tcp", Ours: "tls"}, 0)},
 	{"another host announces loopback", func(s *seen) {
 		failing(refused(syscall.ECONNREFUSED), 0)(s)
 		loopback(&s.entries[0])
@@ -173,6 +175,11 @@ var wrongs = []wrong{
 	{"no instance lets this command ask", func(s *seen) {
 		for i := range s.entries {
 			s.entries[i].first, s.entries[i].second = answerSeen{err: fmt.Errorf("observe: %w: no rule such as {}", observer.ErrDenied)}, answerSeen{}
+		}
+	}},
+	{"all instances are too old to tell", func(s *seen) {
+		for i := range s.entries {
+			s.entries[i].first, s.entries[i].second = answerSeen{err: fmt.Errorf("%w: unknown role", observer.ErrNotObservable)}, answerSeen{}
 		}
 	}},
 	{"an instance does not answer", func(s *seen) {
@@ -229,6 +236,21 @@ var wrongs = []wrong{
 	})},
 	{"the pool is empty", now(func(a *state.State) { a.Sending.PoolFreePages = 0 })},
 	{"the pool was empty", now(func(a *state.State) { a.Sending.PoolMinFreePages = 0 })},
+	{"a peer is cut off again and again", now(func(a *state.State) {
+		a.Time, a.Connected = noon, 1
+		a.Peers = []state.Peer{{
+			Instance: "S1", Name: "disk", Host: "pc-9", Broken: 12, StallsEnded: 12, FirstBroken: noon.Add(-time.Minute), LastBroken: noon.Add(-time.Second),
+			BrokenReason: "bus: subscriber takes nothing for 5s",
+		}}
+	})},
+	{"a peer has come back", now(func(a *state.State) {
+		a.Time, a.Connected = noon, 1
+		a.Peers = []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9", Broken: 1, FirstBroken: noon.Add(-time.Minute), LastBroken: noon.Add(-time.Minute), BrokenReason: "connection reset by peer"}}
+	})},
+	{"segments get lost", now(func(a *state.State) {
+		a.Time, a.Connected = noon, 1
+		a.Peers = []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9", Since: noon.Add(-time.Minute), Path: &state.Path{Segments: 12345, Retransmitted: 123}}}
+	})},
 	{"messages are lost", func(s *seen) {
 		before, now := s.entries[0].first.state, s.entries[0].second.state
 		before.Losses = []state.Loss{{Cause: state.Full, Messages: 5}}

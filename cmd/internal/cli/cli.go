@@ -18,7 +18,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/internal/sanitize"
+	"tagbus/cmd/internal/words"
 )
 
 // Exit codes of the commands.
@@ -193,6 +193,7 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 //   - command: that of the program whose flags are wrong; "" if it has none.
 func Refuse(p Program, command string, err error, s Streams) (code int) {
 	text, name := negative.ReplaceAllString(Text(err), `got "$1", which is negative`), p.Name
+	text = whole.ReplaceAllStringFunc(text, wantWhole)
 	if command != "" {
 		text, name = command+": "+text, name+" "+command
 	}
@@ -235,51 +236,17 @@ func Model(p Program, flags Flags) (*kong.Application, error) {
 // negative is what kong says of a negative number, which it takes for a flag.
 var negative = regexp.MustCompile(`expected \w+ value but got "(-[0-9.]+\w*)" \(short flag\).*`)
 
-// flagNames says in the words of the command line what the packages below
-// say in those of their configuration.
-var flagNames = strings.NewReplacer(
-	"SubscriberConfig.MaxMessageBytes", "--max-message-bytes of the subscriber",
-	"PublisherConfig.MaxMessageBytes", "--max-message-bytes of the publisher",
-	"PublisherConfig.Tags", "--tags of the publisher",
-	"PublisherConfig.PoolBytes", "--pool-bytes of the publisher",
-	"raise SubscriptionConfig.BacklogBytes or choose another policy", "raise --backlog or choose another --policy",
-	"BacklogBytes is", "--backlog is",
-	"ReceiverConfig.MaxMessageBytes", "--max-message-bytes of the subscriber",
-	"SenderConfig.MaxMessageBytes", "--max-message-bytes of the publisher",
-	"SenderConfig.Tags", "--tags of the publisher",
-	"PageBytes is", "--page-bytes is",
-	"MaxMessageBytes is", "--max-message-bytes is",
-	"QueueBytes is", "--queue-bytes is",
-	"PoolBytes is", "--pool-bytes is",
-	"CacheMessages is", "--cache is",
-	"CacheBytes is", "--cache-bytes is",
-	"but nothing is kept: set CacheMessages", "but nothing is kept: set --cache",
-	"Replay is", "--replay is",
-	"FlushInterval is", "--flush-interval is",
-	"Name has", "--name has",
-	"Advertise: ", "--advertise: ",
-	"Monitor is", "--metrics is",
-	"Loops is", "--loops is",
-	"HeartbeatTimeout", "--heartbeat-timeout",
-	"HeartbeatInterval", "--heartbeat",
-	"HeartbeatsOff", "0",
-	"set PublisherConfig.Listen to an address", "start it with --listen HOST:0, an address",
-	"set ReceiverConfig.Listen to an address", "start it with --listen HOST:0, an address",
-	"PublisherConfig.MaxStall", "--max-stall of the publisher",
-	"MaxStall is", "--max-stall is",
-	`use the same backend for both, here "tls" (node.Config.Backend)`, "give --cert and --ca, the certificates of this program (tagbus cert issue makes them)",
-	`tcp: the peer speaks TLS: use the same backend, "tls", at both ends`, "the peer speaks TLS: give --cert and --ca, the certificates of this program (tagbus cert issue makes them)",
-	`the peer speaks plain tcp: use the same backend, "tls", at both ends`, "the peer speaks plain tcp, and this program TLS: start the peer with --cert and --ca, too",
-	"(node.Config.Backend)", "(--backend; see --fabrics for what this host can use)",
-	"Tags is empty", "--tags is empty",
-	"observer: denied: ", "denied: ",
-	"bus: invalid configuration: ", "",
-	"directory: invalid URL: ", "",
-	"directory/etcd: invalid configuration: Expiry is", "--expiry is",
-	"directory/etcd: invalid configuration: ", "--bus: ",
-	"start a publisher or a receiver with the same folder", "start a publisher (or subscriber --receive) with the same --bus",
-	"\n", "; ",
-)
+// whole is what kong says of what is no integer.
+var whole = regexp.MustCompile(`expected a valid \d+ bit u?int but got ("(?:[^"\\]|\\.)*")`)
+
+// wantWhole says what is wanted of an integer, which bits have no meaning for.
+func wantWhole(text string) string {
+	got := whole.FindStringSubmatch(text)[1]
+	if digits := strings.Trim(got, `"`); digits != "" && strings.Trim(digits, "+-0123456789") == "" {
+		return "got " + got + ", which is too large"
+	}
+	return "got " + got + ", want a whole number, for example 10"
+}
 
 // Text returns an error as one line, safe to show, in the words of the command line. What ends
 // fails for one cause at many calls: of joined errors with the same text one is shown.
@@ -294,4 +261,4 @@ func Text(err error) string {
 }
 
 // Words is Text for the text of an error, as another program has sent it.
-func Words(text string) string { return sanitize.Line(flagNames.Replace(text)) }
+func Words(text string) string { return words.Of(text) }

@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 		{"the fabrics", []string{"--fabrics"}, 0, false, "memory that may be locked: ", ""},
 		{"a flag is missing", nil, 2, false, "", "tool: missing flags: --bus=DIR|URL\ntool: see tool --help\n"},
 		{"an unknown flag", []string{"--bus", "dir", "--bsu", "x"}, 2, false, "", `tool: unknown flag --bsu, did you mean "--bus"?`},
-		{"a value of another type", []string{"--bus", "dir", "--number", "many"}, 2, false, "", `tool: --number: expected a valid 64 bit int but got "many"`},
+		{"a value of another type", []string{"--bus", "dir", "--number", "many"}, 2, false, "", `tool: --number: got "many", want a whole number, for example 10`},
 		{"a word too many", []string{"--bus", "dir", "word"}, 2, false, "", "tool: unexpected argument word"},
 		{"a bus without name", []string{"--bus", ""}, 2, false, "", "tool: --bus: got no directory, want the path of a folder or a URL\n"},
 		{"a name with a line feed", []string{"--bus", "dir", "--name", "a\nb"}, 2, false, "", `tool: --name: got "a\nb", want printable text`},

@@ -75,7 +75,7 @@ func TestParseCommand(t *testing.T) {
 		{"an unknown flag", "", "", "look --bus b --cuont 3", "tool: look: unknown flag --cuont, did you mean \"--count\"?\ntool: see tool look --help"},
 		{"an unknown command", "", "", "lok --bus b", "tool: unexpected argument lok, did you mean \"look\"?\ntool: see tool --help"},
 		{"no command", "", "", "--bus b", "tool: expected one of \"look\", \"other\"\ntool: see tool --help"},
-		{"a wrong value in a table", "bus = 'b'\n\n[look]\n# much\ncount = 'many'\n", "", "look --config FILE", "tool: look: FILE:5: look.count: expected a valid 64 bit int but got \"many\"\ntool: see tool look --help"},
+		{"a wrong value in a table", "bus = 'b'\n\n[look]\n# much\ncount = 'many'\n", "", "look --config FILE", "tool: look: FILE:5: look.count: got \"many\", want a whole number, for example 10\ntool: see tool look --help"},
 		{"where a value is from", "bus = 'b'\n[look]\ncount = -3\n", "", "look --config FILE", "tool: look: --count: got -3, want 0 or more (--count is from FILE:3)\ntool: see tool look --help"},
 		{"an unknown key of a table", "bus = 'b'\n[look]\ncoun = 3\nbus = 'x'\nzzz = 3\n", "", "look --config FILE", "tool: look: FILE:3: unknown key \"coun\", did you mean \"count\"?; FILE:4: unknown key \"bus\": want the name of a flag of look, without dashes in front; FILE:5: unknown key \"zzz\": want the name of a flag of look, without dashes in front\ntool: see tool look --help"},
 		{"an unknown table", "bus = 'b'\n[loook]\ncount = 3\n", "", "look --config FILE", "tool: look: FILE:2: unknown key \"loook\", did you mean \"look\"?\ntool: see tool look --help"},

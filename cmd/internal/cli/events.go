@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/words"
 	"tagbus/internal/sanitize"
 )
 
@@ -103,7 +104,7 @@ func (c *Console) Event(e bus.Event) {
 	if !ok {
 		return
 	}
-	c.try(c.record(importance, e.Name(), eventFields(e), "%s%s", flagNames.Replace(e.String()), advice(e)))
+	c.try(c.record(importance, e.Name(), eventFields(e), "%s%s", words.WithFlags(e.String()), advice(e)))
 }
 
 // advice says what an event means and what to do, where its error does not.

@@ -64,7 +64,7 @@ func (j *joiner) interrupted(b []byte, from *bus.Peer) error {
 	}
 	p, isPiece := parsePiece(b)
 	n := len(p.head)
-	if isPiece && valueOf(from) == j.from && p.at == len(j.packet)-n && p.all == j.want-n && bytes.HasPrefix(j.packet, p.head) {
+	if isPiece && valueOf(from) == j.from && p.at == int64(len(j.packet)-n) && p.all == int64(j.want-n) && bytes.HasPrefix(j.packet, p.head) {
 		return nil
 	}
 	want := j.want
@@ -81,13 +81,13 @@ func (j *joiner) add(b []byte, from *bus.Peer) ([]byte, error) {
 	if !isPiece {
 		return b, nil
 	}
-	if p.at+len(p.rest) > p.all || len(p.rest) == 0 || p.all > mostPacketBytes {
+	if p.at+int64(len(p.rest)) > p.all || len(p.rest) == 0 || p.all > mostPacketBytes {
 		j.want = 0
 		return nil, fmt.Errorf("%w: a piece of %d bytes at %d of %d", ErrPacket, len(p.rest), p.at, p.all)
 	}
 	if p.at == 0 {
 		j.packet = append(j.packet[:0], p.head...)
-		j.want, j.from = len(p.head)+p.all, valueOf(from)
+		j.want, j.from = len(p.head)+int(p.all), valueOf(from)
 	}
 	if j.want == 0 {
 		return nil, fmt.Errorf("%w: a piece at %d of %d bytes, and those before are not there", ErrPacket, p.at, p.all)
@@ -103,7 +103,7 @@ func (j *joiner) add(b []byte, from *bus.Peer) ([]byte, error) {
 // piece is one that was read.
 type piece struct {
 	head    []byte // the beginning of the packet, without the flag
-	at, all int
+	at, all int64  // unsigned in the file
 	rest    []byte
 }
 
@@ -118,5 +118,5 @@ func parsePiece(b []byte) (piece, bool) {
 	}
 	head := bytes.Clone(b[:n])
 	head[flagsAt] &^= flagPiece
-	return piece{head, int(binary.BigEndian.Uint32(b[n:])), int(binary.BigEndian.Uint32(b[n+4:])), b[n+pieceBytes:]}, true
+	return piece{head, int64(binary.BigEndian.Uint32(b[n:])), int64(binary.BigEndian.Uint32(b[n+4:])), b[n+pieceBytes:]}, true
 }

@@ -15,7 +15,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -263,7 +263,7 @@ func TestVerifierKeepsPublishersAndTagsApart(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerMessage(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	g, v := emulate.NewGenerator(sizes(t, "0-2000")), new(emulate.Verifier)

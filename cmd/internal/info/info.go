@@ -217,9 +217,14 @@ func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
 		near[i] = sanitize.Text(near[i])
 	}
 	text := "nothing in " + l.env.Bus + " is called " + sanitize.Text(l.of)
+	gone := tool.DeadLines(o, func(e *directory.Entry) bool { return e.Instance == l.of || e.Name == l.of })
 	switch {
+	case len(gone) > 0:
+		return errors.New(sanitize.Text(l.of) + " is not there any more: " + strings.Join(gone, "; "))
 	case len(near) > 0:
 		text += ": did you mean " + strings.Join(near[:min(most, len(near))], " or ") + "?"
+	case len(entries) == 0 && len(o.Dead) > 0:
+		text += ": it has no program that lives. " + strings.Join(tool.DeadLines(o, nil), "; ")
 	case len(entries) == 0:
 		text += ": it is empty. Start a publisher, or a receiver, with the same --bus"
 	default:

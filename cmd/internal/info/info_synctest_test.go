@@ -300,3 +300,19 @@ func TestInfoOfABusThatIsNotThere(t *testing.T) {
 		t.Errorf("empty: got %v, want %s", err, want)
 	}
 }
+
+// TestWhatHasGoneIsNotUnknown: a bus was called empty, and a publisher unknown, that had been killed
+// a moment before.
+func TestWhatHasGoneIsNotUnknown(t *testing.T) {
+	dead := []overview.Dead{{Entry: directory.Entry{Instance: "D1", Name: "felix-09", Host: "pc-1"}, Since: began.Add(-time.Minute), Why: "its process has ended and has left its entry"}}
+	for of, want := range map[string]string{
+		"felix-09": "felix-09 is not there any more: felix-09 on pc-1: it has gone without a word since ",
+		"D1":       "D1 is not there any more: felix-09 on pc-1: it has gone without a word since ",
+		"x":        "nothing in /run/bus is called x: it has no program that lives. felix-09 on pc-1: it has gone without a word since ",
+	} {
+		l := &looker{of: of, env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus"}}}
+		if err := l.nothing(nil, overview.Overview{Time: began, Dead: dead}); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "empty") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

@@ -126,5 +126,6 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 	}
 	p.table(t)
 	p.losses("LOST BY "+strings.ToUpper(word), peers)
+	p.cutOff("CUT OFF BY "+strings.ToUpper(word), peers)
 	return nil
 }

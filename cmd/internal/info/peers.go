@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/units"
 )
@@ -51,6 +52,7 @@ func (p page) peers(s *state.State, now time.Time) {
 	}
 	p.table(t)
 	p.losses("LOST TO "+strings.ToUpper(word), append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
+	p.cutOff("CUT OFF", append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
 	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Whole("HEARD"))
 	for _, g := range s.Gone {
 		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatCount(g.Unconfirmed), units.FormatAgo(now, g.Heard))
@@ -71,6 +73,19 @@ func worstFirst(a, b *state.Peer) int {
 		cmp.Compare(stalled(a), stalled(b)), cmp.Compare(state.Lost(b.Losses), state.Lost(a.Losses)),
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance, b.Instance),
 	)
+}
+
+// cutOff writes which connections have ended without goodbye, of each of some peers. One that is
+// cut off again and again is connected, and new, at each look.
+func (p page) cutOff(title string, peers []state.Peer) {
+	t := table.New(p.out, false, table.Text(title).Key(), table.Number("TIMES").Key(), table.Number("STALLED"), table.Whole("FIRST"), table.Whole("LAST"), table.Text("WHY"))
+	for i := range peers {
+		if q := &peers[i]; q.Broken > 0 {
+			_ = t.Row(nil, name(q.Name, q.Instance), units.FormatCount(q.Broken), units.FormatCount(q.StallsEnded),
+				units.FormatTime(q.FirstBroken), units.FormatTime(q.LastBroken), cli.Words(q.BrokenReason))
+		}
+	}
+	p.table(t)
 }
 
 // table writes a table after an empty line, if it has rows.

@@ -82,7 +82,13 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return err
 	}
 	l := &lister{Command: c, env: e}
-	look := func() overview.Overview { return entriesOf(d) }
+	look := func() overview.Overview {
+		o := entriesOf(d)
+		if c.Watch == 0 || len(o.Rows) == 0 {
+			o.Dead = e.Dead()
+		}
+		return o
+	}
 	if c.verbose() {
 		w, err := watcher()
 		if err != nil {

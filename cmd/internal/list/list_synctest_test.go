@@ -208,3 +208,32 @@ func TestFlagsThatMakeNoSenseAreNamed(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// TestABusOfTheDeadIsNotEmpty: the bus was called empty a moment after its publisher was killed.
+func TestABusOfTheDeadIsNotEmpty(t *testing.T) {
+	var out, notes bytes.Buffer
+	l := &lister{Command: &Command{Sort: "name"}, env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus"}, Streams: cli.Streams{Out: &out, Err: &notes}}}
+	o := overview.Overview{Time: time.Now(), Dead: []overview.Dead{{Entry: announced("D1", "felix-09", "pc-1", "1-16", directory.Publisher, 0), Why: "its process has ended and has left its entry"}}}
+	if err := l.show(&out, o); err != nil {
+		t.Fatal(err)
+	}
+	if want := "/run/bus has no program that lives\nfelix-09 on pc-1: it has gone without a word: its process has ended and has left its entry\n"; notes.String() != want {
+		t.Errorf("got %q, want %q", notes.String(), want)
+	}
+}
+
+// TestDamagedEntriesLeaveRoom: each of thousands of damaged entries had a line.
+func TestDamagedEntriesLeaveRoom(t *testing.T) {
+	damaged := three()
+	var problems []error
+	for i := range 4000 {
+		problems = append(problems, fmt.Errorf("read Xa%d.jsonl: line 1: no JSON", i))
+	}
+	damaged.err = errors.Join(append(problems, errors.New("read other.jsonl: permission denied"))...)
+	_, notes, err := listed(t, Command{}, false, damaged, nil)
+	want := "read Xa0.jsonl: line 1: no JSON\nread Xa1.jsonl: line 1: no JSON\nread Xa2.jsonl: line 1: no JSON\nread other.jsonl: permission denied\n" +
+		"3,997 more like this: read *: line *: no JSON: tagbus check -v names each\n"
+	if notes != want || err != nil {
+		t.Errorf("got %q and %v, want %q", notes, err, want)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -214,6 +215,8 @@ const maxReasons = 20
 func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, all int) {
 	say := func(format string, args ...any) { fmt.Fprintln(out, sanitize.Linef(format, args...)) }
 	switch {
+	case all == 0 && len(o.Dead) > 0:
+		say("%s has no program that lives", l.env.Bus)
 	case all == 0:
 		say("%s is empty: start a publisher, or a receiver, with the same --bus", l.env.Bus)
 	case len(rows) == 0 && l.clients():
@@ -222,6 +225,9 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 		say("none of %s in %s is what was asked for", entries(all), l.env.Bus)
 	case shown < len(rows):
 		say("%d of %d (--head)", shown, len(rows))
+	}
+	for _, line := range tool.DeadLines(overview.Overview{Time: o.Time, Dead: o.Dead}, l.keep) {
+		say("%s", line)
 	}
 	named, more := 0, 0
 	for i := range rows {
@@ -240,10 +246,36 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 		say("%d more could not be asked", more)
 	}
 	if o.Problem != nil {
-		for line := range strings.SplitSeq(o.Problem.Error(), "\n") {
+		for _, line := range few(strings.Split(o.Problem.Error(), "\n")) {
 			say("%s", cli.Words(line))
 		}
 	}
+}
+
+// mostOfAFault is how many lines about one fault are written.
+const mostOfAFault = 3
+
+// particulars are what differs between two lines about one fault: names of files, and numbers.
+var particulars = regexp.MustCompile(`[^\s:]*(?:\.jsonl|[0-9])[^\s:]*`)
+
+// few returns lines about entries: of one fault the first few, and how many more there are.
+// Thousands of damaged entries would leave nothing else on the screen.
+func few(lines []string) (shown []string) {
+	of := make(map[string]int)
+	var order []string
+	for _, line := range lines {
+		fault := particulars.ReplaceAllString(line, "*")
+		if of[fault]++; of[fault] == mostOfAFault+1 {
+			order = append(order, fault)
+		}
+		if of[fault] <= mostOfAFault {
+			shown = append(shown, line)
+		}
+	}
+	for _, fault := range order {
+		shown = append(shown, fmt.Sprintf("%s more like this: %s: tagbus check -v names each", units.FormatCount(uint64(of[fault]-mostOfAFault)), fault))
+	}
+	return shown
 }
 
 func entries(n int) string {

@@ -82,8 +82,8 @@ func (b *builder) peers(s *state.State) {
 	b.unconfirmed(overview.End{}, "", unnamed, new(state.Peer))
 }
 
-// Unconfirmed is the cause of rows of messages that are lost or received: their subscriber has
-// gone before it has said.
+// Unconfirmed is the cause of rows of messages that are lost or received: the connection of their
+// subscriber has ended before it has said.
 const Unconfirmed state.Cause = "unconfirmed"
 
 // unconfirmed adds messages of connections that have ended, which were on their way since the
@@ -93,10 +93,9 @@ func (b *builder) unconfirmed(peer overview.End, policy string, messages uint64,
 		return
 	}
 	l := state.Loss{Cause: Unconfirmed, Messages: messages}
-	if !p.Ended.IsZero() {
-		l.First, l.Last = p.Heard, p.Ended
-	}
+	l.First, l.Last = overview.UnconfirmedSpan(p)
 	b.add(nil, peer, policy, []state.Loss{l})
+	b.rows[len(b.rows)-1].back = peer.Instance != "" && p.Ended.IsZero()
 }
 
 // tags adds what was lost of each tag that is asked for, by peer as far as the peers of the

@@ -6,6 +6,7 @@ package losses
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"tagbus/bus/directory"
@@ -21,8 +22,8 @@ const (
 	// maxSilent is how many of those that did not answer are named.
 	maxSilent = 20
 
-	// maxDead is how many are named that have gone without a word.
-	maxDead = 5
+	// maxCut is how many are named whose connections have ended.
+	maxCut = 5
 
 	// maxPeers is how many peers all instances together tell of, if more than a few have
 	// lost messages. What others have lost is then in a row without peer.
@@ -44,10 +45,10 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 		f.note("the directory is not read whole: %s", cli.Text(o.Problem))
 	}
 	f.noteDead(o)
-	all, silent, denied := len(o.Rows), f.noteSilent(o, 0), tool.Denied(o)
+	all, silent, unanswered := len(o.Rows), f.noteSilent(o, 0), tool.Unanswered(o, nil)
 	lossy := make(map[string]bool)
 	for i := range o.Rows {
-		if s := o.Rows[i].State; s != nil && (state.Lost(s.Losses) > 0 || s.Sending != nil && s.Sending.Unconfirmed > 0) {
+		if s := o.Rows[i].State; s != nil && (state.Lost(s.Losses) > 0 || s.Sending != nil && (s.Sending.Unconfirmed > 0 || s.Broken > 0)) {
 			lossy[o.Rows[i].Entry.Instance] = true
 		}
 	}
@@ -55,13 +56,19 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 		keep := func(e *directory.Entry) bool { return lossy[e.Instance] }
 		o = w.Look(ctx, keep, r.question(len(lossy)), r.env.Timeout)
 		silent = f.noteSilent(o, silent)
+		unanswered = errors.Join(unanswered, tool.Unanswered(o, nil))
 		r.take(&f, o)
+		f.noteCutOff(o)
 	}
 	if silent > maxSilent {
 		f.note("nor could %s", units.FormatNumber(silent-maxSilent, "other"))
 	}
-	f.denied = denied
-	if all == 0 {
+	f.unanswered = unanswered
+	switch dead := len(o.Dead); {
+	case all == 0 && dead > 0:
+		f.where = fmt.Sprintf("%s has no program that lives, and of what has gone without a word nothing is known", r.env.Bus)
+		return f, nil
+	case all == 0:
 		f.where = fmt.Sprintf("%s is empty: start a publisher, or a receiver, with the same --bus", r.env.Bus)
 		return f, nil
 	}
@@ -100,18 +107,27 @@ func (r *reporter) take(f *found, o overview.Overview) {
 
 // noteDead notes the programs that have gone without a word: no count has what they held.
 func (f *found) noteDead(o overview.Overview) {
-	var dead []overview.Problem
+	for _, line := range tool.DeadLines(o, nil) {
+		f.note("%s; no count has what it held", line)
+	}
+}
+
+// noteCutOff notes the peers whose connections end again and again: each costs messages, which
+// are in no count before the peer has said what it has.
+func (f *found) noteCutOff(o overview.Overview) {
+	var cut []overview.Problem
 	for _, p := range o.Problems() {
-		if p.ID == overview.StaleEntry || p.ID == overview.FolderFull {
-			dead = append(dead, p)
+		if p.ID == overview.PeerCutOff {
+			cut = append(cut, p)
 		}
 	}
-	for i, g := range overview.Groups(dead) {
-		if i == maxDead {
-			f.note("nor do counts have what %s held that have gone so", units.FormatNumber(len(dead)-maxDead, "other"))
+	groups := overview.Groups(cut)
+	for i, g := range groups {
+		if i == maxCut {
+			f.note("nor did the connections of %s last", units.FormatNumber(len(groups)-maxCut, "other"))
 			return
 		}
-		f.note("%s: %s; what it held is in no count", g.Culprit.Called(), cli.Words(g.Text()))
+		f.note("%s: %s", g.Culprit.Called(), cli.Words(g.Text()))
 	}
 }
 

@@ -51,12 +51,13 @@ func (r *reporter) readFiles() (f found, err error) {
 	since := r.Since.from(time.Now())
 	sums := make(map[lossKind]*Row)
 	ends := make(map[pair]byEnd)
-	records, summed := 0, uint64(0)
+	records, older, summed := 0, 0, uint64(0)
 	for _, path := range distinct(r.LossFile) {
 		bad, err := lossfile.Read(path, func(rec lossfile.Record) {
 			records++
 			switch {
 			case rec.Last.Before(since):
+				older++
 			case rec.Tag == nil && !r.Tags.IsEmpty():
 				summed += rec.Count
 			default:
@@ -84,7 +85,10 @@ func (r *reporter) readFiles() (f found, err error) {
 			}
 		}
 	}
-	f.where = units.FormatNumber(records, "record") + " read"
+	f.where, f.older = units.FormatNumber(records, "record")+" read", older
+	if older > 0 {
+		f.where += ", " + units.FormatCount(uint64(older)) + " of them of losses before --since"
+	}
 	return f, nil
 }
 

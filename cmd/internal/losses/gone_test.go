@@ -14,6 +14,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/overview/overviewtest"
+	"tagbus/cmd/internal/tool"
 )
 
 // TestUnconfirmedMessagesAreShown: "no losses" was said of 6,176 unconfirmed messages.
@@ -54,6 +55,7 @@ func TestUnconfirmedMessagesAreShown(t *testing.T) {
 
 // Programs that have gone without a word are named, a few of them.
 func TestTheDeadAreNamed(t *testing.T) {
+	const maxDead = 5
 	for _, n := range []int{0, 1, maxDead, maxDead + 2} {
 		o := overview.Overview{Time: overviewtest.Noon}
 		for range n {
@@ -62,14 +64,14 @@ func TestTheDeadAreNamed(t *testing.T) {
 		}
 		var f found
 		f.noteDead(o)
-		if len(f.notes) != min(n, maxDead+1) {
+		if len(f.notes) != min(n, 5+1) {
 			t.Fatalf("of %d: got %q", n, f.notes)
 		}
-		if n > 0 && f.notes[0] != "gone on felix7: it has gone without a word since 2026-11-23 11:59:00: its process has ended and has left its entry; what it held is in no count" {
+		if n > 0 && f.notes[0] != "gone on felix7: it has gone without a word since 2026-11-23 11:59:00: its process has ended and has left its entry; no count has what it held" {
 			t.Errorf("got %q", f.notes[0])
 		}
-		if n > maxDead && f.notes[maxDead] != "nor do counts have what 2 others held that have gone so" {
-			t.Errorf("got %q", f.notes[maxDead])
+		if n > 5 && f.notes[maxDead] != "2 others have gone so, too; no count has what it held" {
+			t.Errorf("got %q", f.notes[5])
 		}
 	}
 }
@@ -86,5 +88,43 @@ func TestLossesSaysWhatAllToolsSay(t *testing.T) {
 				t.Errorf("got rows %+v, want some: %v", f.rows, want)
 			}
 		})
+	}
+}
+
+// TestAnAnswerThatLacksIsNoSuccess: "no losses" and status 0 were said of a bus on which a program
+// did not answer.
+func TestAnAnswerThatLacksIsNoSuccess(t *testing.T) {
+	f := &folder{entries: []directory.Entry{entry("P1aaaaaaaa", "det", directory.Publisher), entry("X1aaaaaaaa", "silent", directory.Publisher)}}
+	a := answers{"P1aaaaaaaa": {Role: state.Publisher, Sending: new(state.Sending)}}
+	_, notes, err := run(t, Command{Sort: "count"}, false, 0, f, a)
+	if tool.Code(err) != 1 || !strings.Contains(notes, "silent on felix7 could not be asked: ") || !strings.Contains(notes, "no losses are known, which is not all: 1 of 2 entries") {
+		t.Errorf("got %q and %v, want which did not answer and status 1", notes, err)
+	}
+	f.entries = f.entries[:1]
+	if _, notes, err = run(t, Command{Sort: "count"}, false, 0, f, a); err != nil || !strings.HasPrefix(notes, "no losses: ") {
+		t.Errorf("if all answer: got %q and %v", notes, err)
+	}
+}
+
+// TestSubscribersThatAreBackHaveNotGone: of subscribers that are connected it was said that they
+// have gone, and not when their messages were on their way.
+func TestSubscribersThatAreBackHaveNotGone(t *testing.T) {
+	f := &folder{entries: []directory.Entry{entry("P1aaaaaaaa", "det", directory.Publisher)}}
+	cut := state.Peer{
+		Instance: "S1aaaaaaaa", Name: "slow", Unconfirmed: 70, UnconfirmedFrom: day(0, 1), UnconfirmedTo: day(0, 3),
+		Broken: 4, StallsEnded: 4, FirstBroken: day(0, 0), LastBroken: day(0, 3), BrokenReason: "bus: subscriber takes nothing for 5s",
+	}
+	a := answers{"P1aaaaaaaa": {Role: state.Publisher, Time: day(0, 4), Broken: 4, Connected: 1, Sending: &state.Sending{Unconfirmed: 70}, Peers: []state.Peer{cut}}}
+	out, notes, err := run(t, Command{Sort: "count"}, false, 0, f, a)
+	if row := "- det slow - unconfirmed 70 2000-01-01 00:01 2000-01-01 00:03"; err != nil || !strings.Contains(strings.Join(strings.Fields(out), " "), row) {
+		t.Errorf("got %q and %v, want %q", out, err, row)
+	}
+	if strings.Contains(notes, "gone") || !strings.Contains(notes, "70 messages unconfirmed: lost or received, their subscribers are connected again") ||
+		!strings.Contains(notes, "slow: it is cut off again and again: its connections ended without goodbye 4 times, between ") {
+		t.Errorf("got notes %q", notes)
+	}
+	a["P1aaaaaaaa"] = state.State{Role: state.Publisher, Time: day(0, 4), Broken: 4, Connected: 1, Sending: new(state.Sending), Peers: []state.Peer{{Instance: "S1", Name: "slow", Broken: 4, LastBroken: day(0, 3)}}}
+	if _, notes, _ = run(t, Command{Sort: "count"}, false, 0, f, a); !strings.Contains(notes, "slow: it is cut off again and again") {
+		t.Errorf("without a loss: got notes %q", notes)
 	}
 }

@@ -88,10 +88,11 @@ type reporter struct {
 
 // found is what one look has found.
 type found struct {
-	rows   []Row
-	notes  []string // what the rows do not say
-	denied error    // of tool.Denied
-	where  string   // where there are none, if there are none
+	rows       []Row
+	notes      []string // what the rows do not say
+	unanswered error    // of tool.Unanswered
+	older      int      // records of files that are of before --since
+	where      string   // where there are none, if there are none
 }
 
 func (f *found) note(format string, args ...any) {
@@ -116,10 +117,20 @@ func (r *reporter) show(out io.Writer, f found) error {
 	if err := write(out, r.env.JSON, time.Now(), shown); err != nil {
 		return err
 	}
-	if open := unconfirmedIn(rows); open > 0 {
-		f.note("%s unconfirmed: lost or received, their subscribers have gone without saying it, and say it if they come back", units.FormatNumber(open, "message"))
+	switch gone, back := unconfirmedIn(rows); {
+	case gone > 0 && back > 0:
+		f.note("%s unconfirmed: lost or received. Subscribers of %s are connected again and have not said it yet, the others have gone, and say it if they come back",
+			units.FormatNumber(gone+back, "message"), units.FormatCount(back))
+	case back > 0:
+		f.note("%s unconfirmed: lost or received, their subscribers are connected again and have not said it yet", units.FormatNumber(back, "message"))
+	case gone > 0:
+		f.note("%s unconfirmed: lost or received, their subscribers have gone without saying it, and say it if they come back", units.FormatNumber(gone, "message"))
 	}
 	switch {
+	case all == 0 && f.unanswered != nil:
+		f.note("no losses are known, which is not all: %s", f.where)
+	case all == 0 && f.older > 0:
+		f.note("no losses since then: %s", f.where)
 	case all == 0:
 		f.note("no losses: %s", f.where)
 	case len(rows) == 0:
@@ -132,17 +143,22 @@ func (r *reporter) show(out io.Writer, f found) error {
 		_, err = io.WriteString(notes, strings.Join(f.notes, "\n")+"\n")
 	}
 	if err == nil && r.Watch == 0 {
-		err = f.denied
+		err = f.unanswered
 	}
 	return err
 }
 
-// unconfirmedIn returns how many messages of rows are unconfirmed.
-func unconfirmedIn(rows []Row) (messages uint64) {
+// unconfirmedIn returns how many messages of rows are unconfirmed: of subscribers that have gone, and
+// of those that are connected again.
+func unconfirmedIn(rows []Row) (gone, back uint64) {
 	for i := range rows {
-		if rows[i].Cause == Unconfirmed {
-			messages += rows[i].Messages
+		switch {
+		case rows[i].Cause != Unconfirmed:
+		case rows[i].back:
+			back += rows[i].Messages
+		default:
+			gone += rows[i].Messages
 		}
 	}
-	return messages
+	return gone, back
 }

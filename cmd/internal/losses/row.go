@@ -28,6 +28,8 @@ type Row struct {
 	Messages   uint64       `json:"messages"`
 	First      time.Time    `json:"first,omitzero"`
 	Last       time.Time    `json:"last,omitzero"`
+
+	back bool // of Unconfirmed: the subscriber is connected again
 }
 
 // what returns the tag, or of how many tags the row is.

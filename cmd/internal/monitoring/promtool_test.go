@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // program returns the path of a program of Debian's package prometheus, which
@@ -33,7 +33,7 @@ func program(t *testing.T, name string) string {
 // promtool runs it and returns what it says.
 func promtool(t *testing.T, args ...string) (said string, err error) {
 	t.Helper()
-	tests.DependsOnTree()
+	testkit.DependsOnTree()
 	out, err := exec.CommandContext(t.Context(), program(t, "promtool"), args...).CombinedOutput()
 	return string(out), err
 }

@@ -28,7 +28,7 @@ type Trouble int
 const (
 	Fine    Trouble = iota
 	Earlier         // it has lost messages, none since the look before, or misses a peer
-	Now             // it is stalled or stuck, or has lost messages since the look before
+	Now             // it is stalled or stuck, or cut off again and again, or has lost messages since the look before
 	Silent          // it does not answer
 )
 
@@ -47,9 +47,10 @@ type Instance struct {
 	Connected int    `json:"connected_peers"`
 	Stalled   int    `json:"stalled_peers"`
 	Stuck     int    `json:"stuck_peers"`             // of the peers in the answer: stalled, or their queues are filling and they have taken nothing since the look before
+	CutOff    int    `json:"cut_off_peers,omitempty"` // of the peers in the answer: their connections end again and again, or one was ended of late because its peer took nothing
 	Missing   int    `json:"missing_peers,omitempty"` // went without goodbye lately and have not come back; 0 if the answer does not have all peers
 	Fullest   Share  `json:"fullest_queue,omitzero"`
-	Worst     string `json:"worst_peer,omitempty"`   // the peer that is stuck or quiet, loses, or has more than half of its queue full
+	Worst     string `json:"worst_peer,omitempty"`   // the peer that is stuck or quiet, loses, is cut off again and again, or has more than half of its queue full
 	Missed    string `json:"missing_peer,omitempty"` // of those that are missing: the last to go
 
 	Messages     uint64       `json:"messages"`
@@ -105,7 +106,7 @@ func (r *Row) instance(now time.Time) Instance {
 	if s.Path != nil {
 		in.Resent, in.ResentRate = &s.Path.Retransmitted, r.rate(func(s *state.State) uint64 { return resent(s.Path) })
 	}
-	in.Stuck, in.Worst = r.stuckPeers(), r.worst()
+	in.Stuck, in.CutOff, in.Worst = r.stuckPeers(), r.cutOffPeers(), r.worst()
 	if missing := Missing(s); len(missing) > 0 && s.Connected <= len(s.Peers) {
 		in.Missing, in.Missed = len(missing), Label(missing[0].Name, missing[0].Instance)
 	}
@@ -117,7 +118,7 @@ func (in *Instance) Trouble() Trouble {
 	switch {
 	case in.Row != nil && in.Row.State == nil:
 		return Silent
-	case in.Stalled > 0 || in.Stuck > 0 || in.LostRate > 0:
+	case in.Stalled > 0 || in.Stuck > 0 || in.CutOff > 0 || in.LostRate > 0:
 		return Now
 	case in.Lost > 0 || in.Missing > 0:
 		return Earlier
@@ -175,6 +176,16 @@ func (r *Row) stuckPeers() (n int) {
 	return n
 }
 
+// cutOffPeers counts the peers that are cut off again and again.
+func (r *Row) cutOffPeers() (n int) {
+	for i := range r.State.Peers {
+		if CutOffNow(r.State, &r.State.Peers[i]) {
+			n++
+		}
+	}
+	return n
+}
+
 // stuck reports whether a peer takes nothing: the instance calls it stalled only after it has
 // waited for long.
 func (r *Row) stuck(p *state.Peer) bool {
@@ -195,7 +206,7 @@ func (r *Row) quiet(p *state.Peer) bool {
 func (r *Row) worst() string {
 	for i := range r.State.Peers {
 		p := &r.State.Peers[i]
-		if r.stuck(p) || r.quiet(p) || queue(p) > nearlyFull || r.peerRate(p, lostOf) > 0 {
+		if r.stuck(p) || r.quiet(p) || queue(p) > nearlyFull || r.peerRate(p, lostOf) > 0 || CutOffNow(r.State, p) {
 			return Label(p.Name, p.Instance)
 		}
 	}

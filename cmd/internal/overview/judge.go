@@ -59,6 +59,8 @@ func (j *judgement) row(r *Row) {
 	x.peers()
 	x.losses()
 	x.unconfirmed()
+	x.cutOff()
+	x.resent()
 	x.flow()
 }
 
@@ -203,8 +205,9 @@ func (x *judged) take(rest map[state.Cause]state.Loss, before map[state.Cause]ui
 func (x *judged) loss(l state.Loss, was uint64, known bool) Problem {
 	p := Problem{Level: Note, ID: LostBefore, Cause: l.Cause, Count: l.Messages, First: l.First, Last: l.Last}
 	switch {
-	case known && l.Messages > was:
+	case known && l.Messages > was: // the count and the times are of one interval
 		p.Level, p.ID, p.Count = Warning, Losing, l.Messages-was
+		p.First, p.Last = x.row.Before.Time, x.row.State.Time
 	case !l.Last.IsZero() && x.row.State.Time.Sub(l.Last) <= lossNow:
 		p.Level, p.ID, p.InAll = Warning, Losing, true
 	}
@@ -225,10 +228,9 @@ func (x *judged) unconfirmed() {
 				continue
 			}
 			rest -= min(rest, p.Unconfirmed)
-			problem := Problem{Level: Note, ID: Unconfirmed, Count: p.Unconfirmed, First: p.Heard, Last: p.Ended}
-			if p.Ended.IsZero() { // it is back
-				problem.First = time.Time{}
-			} else if s.Time.Sub(p.Ended) <= lately {
+			problem := Problem{Level: Note, ID: Unconfirmed, Count: p.Unconfirmed}
+			problem.First, problem.Last = UnconfirmedSpan(p)
+			if !problem.Last.IsZero() && s.Time.Sub(problem.Last) <= lately {
 				problem.Level, recent = Warning, true
 			}
 			x.of(p, problem)

@@ -38,9 +38,12 @@ type Link struct {
 	Since        time.Time    `json:"since"`
 	Heard        time.Time    `json:"heard,omitzero"`
 	StalledSince time.Time    `json:"stalled_since,omitzero"`
-	Stuck        bool         `json:"stuck"`                     // it is stalled, or its queue is filling and nothing was taken since the look before
-	StalledFor   float64      `json:"stalled_seconds,omitempty"` // by the clock of the instance that says so
-	RoundTrip    float64      `json:"rtt_seconds,omitempty"`     // 0: not known
+	Stuck        bool         `json:"stuck"`                        // it is stalled, or its queue is filling and nothing was taken since the look before
+	StalledFor   float64      `json:"stalled_seconds,omitempty"`    // by the clock of the instance that says so
+	Broken       uint64       `json:"broken_connections,omitempty"` // of this peer: ended without goodbye, before this one
+	LastBroken   time.Time    `json:"last_broken,omitzero"`
+	CutOff       bool         `json:"cut_off,omitempty"`     // they end again and again, or one was ended of late because the peer took nothing
+	RoundTrip    float64      `json:"rtt_seconds,omitempty"` // 0: not known
 
 	Resent *uint64 `json:"retransmitted_segments,omitempty"` // nil: its transport does not measure it, or the side that has told of it receives
 
@@ -81,7 +84,8 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 		Queue: queue(p), Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, Bytes: p.Bytes,
 		Lost: lostOf(p), LeftOut: p.LeftOut, Losses: p.Losses,
 		Since: p.Since, Heard: p.Heard, StalledSince: p.StalledSince, RoundTrip: p.RoundTrip,
-		Stuck:       r.stuck(p),
+		Stuck:  r.stuck(p),
+		Broken: p.Broken, LastBroken: p.LastBroken, CutOff: CutOffNow(r.State, p),
 		MessageRate: r.peerRate(p, sentTo),
 		ByteRate:    r.peerRate(p, func(p *state.Peer) uint64 { return p.Bytes }),
 		LostRate:    r.peerRate(p, lostOf),
@@ -111,7 +115,7 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 // Trouble returns how bad the row is.
 func (l *Link) Trouble() Trouble {
 	switch {
-	case l.Stuck || l.LostRate > 0:
+	case l.Stuck || l.CutOff || l.LostRate > 0:
 		return Now
 	case l.Lost > 0:
 		return Earlier

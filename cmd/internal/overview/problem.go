@@ -37,6 +37,7 @@ type Problem struct {
 	Witness End    // which says so; zero: this program has seen it
 
 	Count       uint64      // how many messages, peers or times it is about; 0: that has no number
+	Of          uint64      // of how many; 0: that has no sense
 	InAll       bool        // Count is of all time: how many of them are of now is not known
 	Cause       state.Cause // of messages that are lost
 	First, Last time.Time   // when it was; zero: not known, or it lasts
@@ -49,6 +50,8 @@ const (
 	QueueFull        = "queue-full"
 	PeerQuiet        = "peer-quiet"
 	PeerGone         = "peer-gone"
+	PeerCutOff       = "peer-cut-off"
+	Resending        = "retransmissions"
 	SilentPeers      = "silent-peers"
 	Losing           = "losing"
 	LostBefore       = "lost-before"
@@ -107,8 +110,8 @@ type Group struct {
 	own, others uint64 // Count, as the culprit says of itself, and as all others say
 }
 
-// Groups puts together what has one cause and one culprit. The worst come first, and of these
-// what most say.
+// Groups puts together what has one cause and one culprit. The worst come first, by their level
+// and their kind, and of one kind what most say.
 func Groups(all []Problem) []Group {
 	type key struct {
 		id, culprit, cause string
@@ -131,7 +134,7 @@ func Groups(all []Problem) []Group {
 		}
 	}
 	slices.SortStableFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(len(b.Witnesses), len(a.Witnesses)), cmp.Compare(b.Count, a.Count))
+		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(Rank(a.ID), Rank(b.ID)), cmp.Compare(len(b.Witnesses), len(a.Witnesses)), cmp.Compare(b.Count, a.Count))
 	})
 	return groups
 }
@@ -139,18 +142,23 @@ func Groups(all []Problem) []Group {
 // join adds what a witness says. What a culprit says of itself, others say in part, too.
 func (g *Group) join(p *Problem) {
 	g.Level = max(g.Level, p.Level)
+	g.Why = cmp.Or(g.Why, p.Why)
+	if p.InAll && !g.InAll {
+		return // it is of another time than what is of now
+	}
 	if g.InAll && !p.InAll {
-		g.InAll, g.own, g.others = false, 0, 0
+		g.InAll, g.own, g.others, g.First, g.Last = false, 0, 0, p.First, p.Last
 	}
 	switch {
-	case p.InAll && !g.InAll: // what is of now is not added to it
 	case p.Witness == p.Culprit:
 		g.own += p.Count
 	default:
 		g.others += p.Count
 	}
 	g.Count = max(g.own, g.others)
-	g.Why = cmp.Or(g.Why, p.Why)
+	if len(g.Problems) > 0 {
+		g.Of += p.Of
+	}
 	if !p.First.IsZero() && (g.First.IsZero() || p.First.Before(g.First)) {
 		g.First = p.First
 	}

@@ -122,6 +122,18 @@ var words = map[string]word{
 	PeerGone: {func(p *Problem) string {
 		return "it went without goodbye" + at(p.First) + " and has not come back: " + p.Why
 	}, "look whether it is killed, stopped or cut off, and start it again"},
+	PeerCutOff: {func(p *Problem) string {
+		how := fmt.Sprintf("ended without goodbye %s%s", times(p.Count), span(p.First, p.Last))
+		if p.Count == 1 {
+			return "its connection " + how + because(p.Why) + "; it has come back"
+		}
+		return "it is cut off again and again: its connections " + how + "; the last" + because(p.Why)
+	}, "if it took nothing, make it faster, or raise publisher --max-stall, or the time of its --policy disconnect; else look at the network between the two"},
+	Resending: {func(p *Problem) string {
+		share := units.FormatFigure(100 * float64(p.Count) / float64(max(1, p.Of)))
+		return fmt.Sprintf("the network loses what is sent to it: %s of %s of TCP were sent again (%s %%)%s",
+			units.FormatCount(p.Count), units.FormatNumber(p.Of, "segment"), share, span(p.First, p.Last))
+	}, "look at the network between the two: errors of interfaces (ip -s link), cables, duplex, queues that are full; each loss delays what follows it"},
 	SilentPeers: {func(p *Problem) string {
 		return units.FormatNumber(p.Count, "connection") + " of it ended since it began because nothing was heard"
 	}, "if a program is missing, look whether it is stopped or its host is cut off"},
@@ -179,6 +191,13 @@ func were(messages uint64) string {
 		return "1 message was"
 	}
 	return units.FormatNumber(messages, "message") + " were"
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return units.FormatNumber(n, "time")
 }
 
 func because(why string) string {

@@ -14,7 +14,7 @@ import (
 
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/record"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -135,7 +135,7 @@ func readSource(tb testing.TB, f *Flags) error {
 }
 
 func TestNothingIsAllocatedPerMessage(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	name := filepath.Join(t.TempDir(), "in")

@@ -74,10 +74,15 @@ func (f *Flags) run(ctx context.Context, e *tool.Env, bytes bool) (err error) {
 	if r.watcher, err = e.Watcher(); err != nil {
 		return err
 	}
+	return r.count(ctx)
+}
+
+// count shows what processes count.
+func (r *run) count(ctx context.Context) error {
 	if err := r.windows(ctx, r.counted); err != nil {
 		return err
 	}
-	return r.denied
+	return errors.Join(r.lacks[:]...) // a window lacks what was not known at its beginning
 }
 
 // probe measures the times between messages.
@@ -105,7 +110,7 @@ type run struct {
 	watcher *overview.Watcher
 	out     *printer
 	said    map[string]bool // notes
-	denied  error           // of tool.Denied, at the last look
+	lacks   [2]error        // of tool.Unanswered, at the look before the last one and at that
 }
 
 // windows calls look once at the beginning of the first window and at the end of each.
@@ -147,8 +152,12 @@ func (r *run) counted(ctx context.Context) error {
 	if o.Problem != nil && len(o.Rows) == 0 {
 		return o.Problem
 	}
-	r.denied = tool.Denied(o)
-	if len(o.Rows) == 0 {
+	r.lacks = [2]error{r.lacks[1], tool.Unanswered(o, serves)}
+	dead := tool.DeadLines(o, serves)
+	for _, line := range dead {
+		r.note("%s", line)
+	}
+	if len(o.Rows) == 0 && len(dead) == 0 {
 		r.note("no publisher or receiver of these tags is in %s yet: start one with the same --bus", r.env.Bus)
 	}
 	var rates []rate

@@ -126,6 +126,43 @@ TIME      TAG                 NAME      MSG/S  MESSAGES    BYTES  SUBS
 	}
 }
 
+// TestAWindowThatLacksIsNoSuccess: the row of a program that did not answer was left out, with
+// status 0.
+func TestAWindowThatLacksIsNoSuccess(t *testing.T) {
+	set := tags.Of(1)
+	entries := []directory.Entry{{Instance: "A1", Name: "felix-07", Tags: set}, {Instance: "B2", Name: "felix-08", Tags: set}}
+	dead := []overview.Dead{
+		{Entry: directory.Entry{Instance: "D1", Name: "felix-09", Tags: set}, Why: "its process has ended"},
+		{Entry: directory.Entry{Instance: "D2", Name: "other", Tags: tags.Of(2)}, Why: "its process has ended"},
+	}
+	for _, test := range []struct {
+		name    string
+		entries []directory.Entry
+		dead    []overview.Dead
+		status  int
+		says    string
+	}{
+		{"all answer", entries[:1], nil, 0, ""},
+		{"one does not", entries, nil, 1, "felix-08 could not be asked: connection refused"},
+		{"one has gone", entries[:1], dead[:1], 1, "felix-09: it has gone without a word: its process has ended"},
+		{"one of other tags has gone", entries[:1], dead[1:], 0, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var err error
+			_, notes := written(t, func(e *tool.Env) error {
+				w := overview.New(&folder{entries: test.entries}, steady{"A1": 7})
+				w.SeeLeftovers(func() overview.Leftovers { return overview.Leftovers{Dead: test.dead} })
+				r := &run{Flags: &Flags{Tags: set, Window: time.Second, Count: 2}, env: e, watcher: w, out: newPrinter(e, false, false, 0), said: make(map[string]bool)}
+				err = r.count(t.Context())
+				return nil
+			}, false)
+			if tool.Code(err) != test.status || test.says != "" && strings.Count(notes, test.says) != 1 || strings.Contains(notes, "other") {
+				t.Errorf("%s: got %q and %v, want %q and status %d", test.name, notes, err, test.says, test.status)
+			}
+		})
+	}
+}
+
 // lines returns lines without the blanks that align them: columns that grow wider do so
 // from one window to the next.
 func lines(text string) string {

@@ -93,6 +93,7 @@ func TestAClockThatStepped(t *testing.T) {
 	b.says("verify untold.tbr", 0, "the clock of the recorder was set back by 1h0m0.03s at 2026-11-24T11:00:00.000Z")
 	b.record("a.tbr", header(3), join(joined(0, alice, 1), msgs(0, alice, 1, 1, 40), msgs(-hour, alice, 1, 41, 99))...)
 	b.says("info a.tbr", 0, "its times go back by", "the clock of the recorder was set back")
+	b.says("info a.tbr --json", 0, `"clock_steps":1,"clock_back_seconds":`)
 }
 
 func ptr[T any](v T) *T { return &v }

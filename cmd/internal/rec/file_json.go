@@ -48,10 +48,21 @@ func writeFileJSON(out io.Writer, i recording.Info, steps uint64) error {
 		Version: i.Version, Tags: i.Tags.String(), Policy: i.Policy, Bytes: i.Bytes, Blocks: i.Blocks,
 		Messages: i.Messages, Events: i.Events, First: i.First, Last: i.Last, Indexed: i.Indexed,
 		Repaired: i.Repaired, Continues: i.Continues, HeaderCut: i.HeaderCut, Writing: i.BeingWritten,
-		Steps: steps, ClockBack: i.ClockBack.Seconds(), Cut: i.Cut, Skipped: i.Skipped,
+		Steps: stepsIn(&i, steps), ClockBack: i.ClockBack.Seconds(), Cut: i.Cut, Skipped: i.Skipped,
 	}
 	if i.HeaderDamage != nil {
 		o.Damage = fmt.Sprint(i.HeaderDamage)
 	}
 	return writeJSON(out, o)
+}
+
+// stepsIn returns how often the clock of the recorder was set: at least once if only the times of
+// the blocks tell it.
+//
+//   - told: by events.
+func stepsIn(i *recording.Info, told uint64) uint64 {
+	if told == 0 && i.ClockBack > 0 {
+		return 1
+	}
+	return told
 }

@@ -31,7 +31,7 @@ type captureInput interface {
 // capturedPacket is what a capture says of a packet.
 type capturedPacket struct {
 	captured uint32 // bytes that are there
-	behind   int    // bytes that follow them
+	behind   int64  // bytes that follow them
 	length   uint32 // of the packet
 	linkType LinkType
 	on       *Interface // nil: not known
@@ -77,7 +77,7 @@ func (d *captureDecoder) next() (data []byte, err error) {
 		return nil, err
 	}
 	if uint64(d.last.captured) > uint64(d.maxBytes) {
-		return nil, tooLong(int(d.last.captured), d.maxBytes)
+		return nil, tooLong(int64(d.last.captured), d.maxBytes)
 	}
 	if d.data, err = d.read(d.data[:0], int(d.last.captured)); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (in *input) read(b []byte, n int) ([]byte, error) {
 		b = b[:len(b)+got]
 		if err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				err = truncated(len(b)-begin, n)
+				err = truncated(int64(len(b)-begin), int64(n))
 			}
 			return b, err
 		}
@@ -120,13 +120,21 @@ func (in *input) read(b []byte, n int) ([]byte, error) {
 // skip passes over n bytes.
 //
 //   - Errors: as read.
-func (in *input) skip(n int) error {
-	got, err := in.b.Discard(n)
-	if errors.Is(err, io.EOF) {
-		return truncated(got, n)
+func (in *input) skip(n int64) error {
+	for left := n; left > 0; {
+		got, err := in.b.Discard(int(min(left, skipAtOnce)))
+		left -= int64(got)
+		if errors.Is(err, io.EOF) {
+			return truncated(n-left, n)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
+
+const skipAtOnce = 1 << 30 // fits into an int
 
 // head returns the next n bytes, which are few, valid until the next call of a method;
 // io.EOF, bare, if there are none.
@@ -141,7 +149,7 @@ func (in *input) head(n int) ([]byte, error) {
 	case errors.Is(err, io.EOF) && len(b) == 0:
 		return nil, io.EOF
 	case errors.Is(err, io.EOF):
-		return nil, truncated(len(b), n)
+		return nil, truncated(int64(len(b)), int64(n))
 	}
 	return nil, err
 }

@@ -96,7 +96,7 @@ func (f *ngFile) next(in *input) (p capturedPacket, err error) {
 //
 //   - Result: the bytes up to the size at the end.
 //   - Errors: io.EOF, bare, at the end of the file; ErrDamaged; ErrTruncated.
-func (f *ngFile) begin(in *input) (kind uint32, size int, err error) {
+func (f *ngFile) begin(in *input) (kind uint32, size int64, err error) {
 	b, err := in.head(blockHeadBytes)
 	if err != nil {
 		return 0, 0, err
@@ -113,11 +113,11 @@ func (f *ngFile) begin(in *input) (kind uint32, size int, err error) {
 	if total < blockOuterBytes || total%4 != 0 {
 		return 0, 0, fmt.Errorf("%w: a block of %d bytes", ErrDamaged, total)
 	}
-	return kind, int(total) - blockOuterBytes, nil
+	return kind, int64(total) - blockOuterBytes, nil
 }
 
 // section reads the beginning of a section, which has its own byte order and interfaces.
-func (f *ngFile) section(in *input, total [4]byte) (size int, err error) {
+func (f *ngFile) section(in *input, total [4]byte) (size int64, err error) {
 	b, err := in.head(sectionBytes)
 	if err != nil {
 		return 0, truncatedBlock(err)
@@ -138,11 +138,11 @@ func (f *ngFile) section(in *input, total [4]byte) (size int, err error) {
 	if n < blockOuterBytes+sectionBytes || n%4 != 0 {
 		return 0, fmt.Errorf("%w: a section header of %d bytes", ErrDamaged, n)
 	}
-	return int(n) - blockOuterBytes - sectionBytes, nil
+	return int64(n) - blockOuterBytes - sectionBytes, nil
 }
 
 // end reads the size at the end of a block.
-func (f *ngFile) end(in *input, _ int) error {
+func (f *ngFile) end(in *input, _ int64) error {
 	if _, err := in.head(blockOuterBytes - blockHeadBytes); err != nil {
 		return truncatedBlock(err)
 	}
@@ -158,7 +158,7 @@ func truncatedBlock(err error) error {
 }
 
 // addInterface reads an interface.
-func (f *ngFile) addInterface(in *input, size int) (err error) {
+func (f *ngFile) addInterface(in *input, size int64) (err error) {
 	switch {
 	case size < interfaceBytes:
 		return fmt.Errorf("%w: an interface of %d bytes", ErrDamaged, size)
@@ -167,7 +167,7 @@ func (f *ngFile) addInterface(in *input, size int) (err error) {
 	case len(f.interfaces) >= mostInterfaces:
 		return fmt.Errorf("%w: more than %d interfaces in a section", ErrTooLong, mostInterfaces)
 	}
-	if f.block, err = in.read(f.block[:0], size); err != nil {
+	if f.block, err = in.read(f.block[:0], int(size)); err != nil {
 		return err
 	}
 	i := &Interface{linkType: LinkType(f.order.Uint16(f.block)), snapLen: f.order.Uint32(f.block[4:]), resolution: micros}
@@ -214,7 +214,7 @@ func (f *ngFile) options(i *Interface, b []byte) error {
 }
 
 // packet reads what is in front of the data of a packet.
-func (f *ngFile) packet(in *input, kind uint32, size int) (p capturedPacket, err error) {
+func (f *ngFile) packet(in *input, kind uint32, size int64) (p capturedPacket, err error) {
 	if size < enhancedBytes {
 		return p, fmt.Errorf("%w: a packet in a block of %d bytes", ErrDamaged, size)
 	}
@@ -238,7 +238,7 @@ func (f *ngFile) packet(in *input, kind uint32, size int) (p capturedPacket, err
 }
 
 // simple reads what is in front of the data of a packet without a time.
-func (f *ngFile) simple(in *input, size int) (p capturedPacket, err error) {
+func (f *ngFile) simple(in *input, size int64) (p capturedPacket, err error) {
 	if size < simpleBytes {
 		return p, fmt.Errorf("%w: a packet in a block of %d bytes", ErrDamaged, size)
 	}
@@ -269,10 +269,10 @@ func (f *ngFile) of(number uint32) (*Interface, error) {
 }
 
 // within sets what follows the data in their block.
-func (p *capturedPacket) within(size int) error {
+func (p *capturedPacket) within(size int64) error {
 	if uint64(p.captured) > uint64(size) {
 		return fmt.Errorf("%w: a packet of %d bytes in a block with room for %d", ErrDamaged, p.captured, size)
 	}
-	p.behind = size - int(p.captured) + blockOuterBytes - blockHeadBytes
+	p.behind = size - int64(p.captured) + blockOuterBytes - blockHeadBytes
 	return nil
 }

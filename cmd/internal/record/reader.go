@@ -78,7 +78,7 @@ func NewReader(f Format, r io.Reader, maxBytes int) (*Reader, error) {
 	switch f.Kind {
 	case Fixed:
 		if f.Bytes > maxBytes {
-			return nil, &ReadError{1, tooLong(f.Bytes, maxBytes)}
+			return nil, &ReadError{1, tooLong(int64(f.Bytes), maxBytes)}
 		}
 		d = &fixedDecoder{b: bufio.NewReaderSize(nil, max(f.Bytes, bufferBytes)), size: f.Bytes}
 	case Lines:
@@ -130,12 +130,12 @@ func (r *Reader) Next() ([]byte, error) {
 	return nil, r.err
 }
 
-func tooLong(n, most int) error {
+func tooLong(n int64, most int) error {
 	return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLong, n, most)
 }
 
 // truncated says that n of the announced bytes are there.
-func truncated(n, announced int) error {
+func truncated(n, announced int64) error {
 	return fmt.Errorf("%w: %d bytes announced, %d there", ErrTruncated, announced, n)
 }
 
@@ -229,18 +229,18 @@ func (d *lengthDecoder) next() ([]byte, error) {
 	head, err := d.b.Peek(lengthBytes)
 	if err != nil {
 		if errors.Is(err, io.EOF) && len(head) > 0 {
-			err = truncated(len(head), lengthBytes)
+			err = truncated(int64(len(head)), lengthBytes)
 		}
 		return nil, err
 	}
 	n := binary.LittleEndian.Uint32(head)
 	if uint64(n) > uint64(d.maxBytes) {
-		return nil, tooLong(int(n), d.maxBytes)
+		return nil, tooLong(int64(n), d.maxBytes)
 	}
 	data, err := d.b.Peek(lengthBytes + int(n))
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = truncated(len(data)-lengthBytes, int(n))
+			err = truncated(int64(len(data)-lengthBytes), int64(n))
 		}
 		return nil, err
 	}

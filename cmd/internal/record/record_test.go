@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/cmd/internal/record"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 func format(tb testing.TB, text string) record.Format {
@@ -250,7 +250,7 @@ func TestFormatsWithoutThatDirection(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerRecord(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, text := range []string{"fixed:100", "lines", "length32", "pcap", "pcapng"} {

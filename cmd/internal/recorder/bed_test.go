@@ -23,7 +23,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
-	"tagbus/netio/memnet"
+	"tagbus/internal/testkit/memnet"
 	"tagbus/recording"
 	"tagbus/tags"
 )

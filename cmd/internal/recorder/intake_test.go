@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -56,7 +56,7 @@ type counter struct{ n int }
 func (c *counter) Write(p []byte) (int, error) { c.n += len(p); return len(p), nil }
 
 func TestAnIntakeAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates by itself")
 	}
 	d := newDrive(t, "5 x --queue-bytes 256KiB")

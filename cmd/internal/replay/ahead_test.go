@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
 
@@ -39,7 +39,7 @@ func endlessly(tb testing.TB) (a *ahead, stop func()) {
 }
 
 func TestAheadAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("needs a build without the race detector, which allocates")
 	}
 	a, stop := endlessly(t)

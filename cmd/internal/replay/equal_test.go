@@ -20,7 +20,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/node"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -30,8 +30,8 @@ import (
 // equals the first one in everything except times: tags, statuses, data and their order.
 // Counters go on by one from 1.
 func TestRecordingOfAReplay(t *testing.T) {
-	messages := tests.Fewer(200_000)
-	if tests.All() && !tests.Race { // make limits
+	messages := testkit.Fewer(200_000)
+	if testkit.All() && !testkit.Race { // make limits
 		messages = 10_000_000
 	}
 	for _, line := range []string{"--as-fast-as-possible", "--speed 1000 --no-check"} {

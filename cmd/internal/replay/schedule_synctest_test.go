@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 func TestSchedule(t *testing.T) {
@@ -112,7 +112,7 @@ func TestNapsAreShort(t *testing.T) {
 }
 
 func TestWaitingAllocatesNothing(t *testing.T) {
-	if tests.Race {
+	if testkit.Race {
 		t.Skip("needs a build without the race detector, which allocates")
 	}
 	m := newMetronome(nap, func(time.Duration) {})

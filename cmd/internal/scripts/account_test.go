@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -70,7 +70,7 @@ type accountPublisher struct {
 func startPublisher(t *testing.T, dir string, first tags.Tag, subscribers int) *accountPublisher {
 	t.Helper()
 	rate := "1k"
-	if tests.Race { // what takes so much longer must not pile up until the end
+	if testkit.Race { // what takes so much longer must not pile up until the end
 		rate = "250"
 	}
 	p := run(t, fmt.Sprintf("publisher of tag %v", first), "publisher", "--bus", dir, "--tags", fmt.Sprintf("%d-%d", first, first+accountTags-1),

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // TestAPublisherEndsWhileItsFolderIsAway: its subscriber gets the goodbye and all messages, and
@@ -39,7 +39,7 @@ func TestAPublisherEndsWhileItsFolderIsAway(t *testing.T) {
 // TestCommandsWhoseFilesAreAway say so, and end when they are told to, or by themselves.
 func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	notShort(t)
-	if !tests.All() {
+	if !testkit.All() {
 		t.Skip("left out without TAGBUS_TESTS=all: each command waits for some seconds")
 	}
 	m := mountAway(t)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/bus"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
 
@@ -89,7 +89,7 @@ func TestEveryProgramEndsInOrder(t *testing.T) {
 	t.Parallel()
 	for _, e := range endings(t) {
 		signals := []syscall.Signal{e.signal}
-		if tests.All() {
+		if testkit.All() {
 			signals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGXCPU, syscall.SIGPWR}
 		}
 		for _, s := range signals {

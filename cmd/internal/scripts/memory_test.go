@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // TestMemoryThatIsNotThereIsAnError: with the option and the size, and no stack.
@@ -28,7 +28,7 @@ func TestMemoryThatIsNotThereIsAnError(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			if tests.Race && strings.HasPrefix(test.command, limited) {
+			if testkit.Race && strings.HasPrefix(test.command, limited) {
 				t.Skip("the race detector needs more address space than any limit would leave")
 			}
 			cmd := exec.Command("sh", "-c", test.command+" --bus "+t.TempDir()+" --tags 1 --emulate 10 --count 1")

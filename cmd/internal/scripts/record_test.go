@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/emulate"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
 
@@ -38,7 +38,7 @@ func verified(names ...string) (*recording.Report, error) {
 func TestAKilledRecorder(t *testing.T) {
 	notShort(t)
 	kills := 6
-	if tests.All() {
+	if testkit.All() {
 		kills = 100
 	}
 	dir := t.TempDir()

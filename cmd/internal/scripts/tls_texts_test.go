@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 // misfit is a publisher and a subscriber that do not let each other in, and what both say of
@@ -188,7 +188,7 @@ func TestABrowserAtATLSPortIsToldWhatItIs(t *testing.T) {
 // sent.
 func TestAProgramRefusesItsOwnCertificate(t *testing.T) {
 	overTCP(t)
-	s, ca := newSite(t), identitytest.NewCA(t, "cn:site")
+	s, ca := newSite(t), pki.NewCA(t, "cn:site")
 	now := time.Now()
 	for _, tt := range []struct {
 		name     string
@@ -198,8 +198,8 @@ func TestAProgramRefusesItsOwnCertificate(t *testing.T) {
 		{"expired", now.Add(-2 * time.Hour), now.Add(-time.Hour), "expired.pem: certificate cn:x (serial N): expired (it ended at TIME): issue a new one"},
 		{"early", now.Add(time.Hour), now.Add(2 * time.Hour), "early.pem: certificate cn:x (serial N): not yet valid (it begins at TIME): set the clock of this host, or issue a new one"},
 	} {
-		own := ca.Issue(t, "cn:x", identitytest.Valid(tt.from, tt.to))
-		s.write(tt.name+".pem", string(identitytest.PEM(own)))
+		own := ca.Issue(t, "cn:x", pki.Valid(tt.from, tt.to))
+		s.write(tt.name+".pem", string(pki.PEM(own)))
 		s.write(tt.name+".key", string(own.KeyPEM(t)))
 		for _, command := range []string{"publisher", "subscriber"} {
 			args := []string{command, "--bus", s.path("bus"), "--tags", "1"}
@@ -227,15 +227,15 @@ func (s *site) pair(t *testing.T, publisher, subscriber []string) (p, c *program
 func TestConnectionsThatNoLongerMayEnd(t *testing.T) {
 	overTCP(t)
 	t.Run("expired", func(t *testing.T) {
-		s, ca := newSite(t), identitytest.NewCA(t, "cn:site")
+		s, ca := newSite(t), pki.NewCA(t, "cn:site")
 		now := time.Now()
-		for name, own := range map[string]*identitytest.Issued{
-			"daq": ca.Issue(t, "cn:daq"), "dcs": ca.Issue(t, "cn:dcs", identitytest.Valid(now.Add(-time.Hour), now.Add(4*time.Second))),
+		for name, own := range map[string]*pki.Issued{
+			"daq": ca.Issue(t, "cn:daq"), "dcs": ca.Issue(t, "cn:dcs", pki.Valid(now.Add(-time.Hour), now.Add(4*time.Second))),
 		} {
-			s.write(name+".pem", string(identitytest.PEM(own)))
+			s.write(name+".pem", string(pki.PEM(own)))
 			s.write(name+".key", string(own.KeyPEM(t)))
 		}
-		s.replace("ca/ca.pem", string(identitytest.PEM(ca)))
+		s.replace("ca/ca.pem", string(pki.PEM(ca)))
 		p, c := s.pair(t, s.as("daq"), s.as("dcs"))
 		const want = "PEER: certificate cn:dcs (serial N): expired (it ended at TIME)"
 		s.says(t, p, "publisher: refused", "refused "+want)

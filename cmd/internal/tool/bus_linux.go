@@ -97,10 +97,33 @@ func (e *Env) Watcher() (*overview.Watcher, error) {
 		return nil, err
 	}
 	w := overview.New(d, worded{o})
-	if path, isFolder, err := directory.Folder(e.Bus); err == nil && isFolder {
-		w.SeeLeftovers(func() overview.Leftovers { return leftIn(path, e.folder(), time.Now()) })
+	if left := e.leftovers(); left != nil {
+		w.SeeLeftovers(left)
 	}
 	return w, nil
+}
+
+// leftovers returns what looks for programs that have gone; nil if the directory keeps none.
+func (e *Env) leftovers() func() overview.Leftovers {
+	path, isFolder, err := directory.Folder(e.Bus)
+	if err != nil || !isFolder {
+		return nil
+	}
+	return func() overview.Leftovers { return leftIn(path, e.folder(), time.Now()) }
+}
+
+// Dead returns the programs that have gone without a word, for what asks none. It returns soon
+// if the file system does not answer.
+func (e *Env) Dead() []overview.Dead {
+	look := e.leftovers()
+	if look == nil {
+		return nil
+	}
+	left, err := within(file.Patience, func() (overview.Leftovers, error) { return look(), nil })
+	if err != nil {
+		return nil // the list of entries says so
+	}
+	return left.Dead
 }
 
 // leftoversAge is how old a file is at least whose process is not known to have ended.

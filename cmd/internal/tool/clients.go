@@ -48,7 +48,11 @@ func (e *Env) WatcherOfAll() (*overview.Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return overview.New(d, askers{worded{o}}), nil
+	w := overview.New(d, askers{worded{o}})
+	if left := e.leftovers(); left != nil {
+		w.SeeLeftovers(left)
+	}
+	return w, nil
 }
 
 // everyone lists clients too.

@@ -159,7 +159,7 @@ func (v *view) sums() []part {
 }
 
 func totalParts(t overview.Totals) []part {
-	if t.Entries == 0 {
+	if t.Entries == 0 && t.Missing == 0 {
 		return []part{{normal, "0 entries"}}
 	}
 	alert := func(n int) style {
@@ -201,26 +201,14 @@ func (v *view) problem() string {
 	if v.seen.Problem != nil {
 		return "problem: " + cli.Text(v.seen.Problem)
 	}
-	var worst *overview.Group
-	rank := 0
-	for i := range v.problems {
+	for i := range v.problems { // the worst are the first
 		g := &v.problems[i]
-		r := unseen[g.ID]
-		if r == 0 && g.ID != overview.PeerStalled && g.ID != overview.Losing { // which the rows show
-			r = 1
-		}
-		if g.Level >= overview.Warning && r > rank {
-			worst, rank = g, r
+		if shown := g.ID == overview.PeerStalled || g.ID == overview.Losing; g.Level >= overview.Warning && !shown { // else the rows show it
+			return v.named(g)
 		}
 	}
-	if worst == nil {
-		return ""
-	}
-	return v.named(worst)
+	return ""
 }
-
-// unseen are the problems that are told before others, which have 1; the highest number first.
-var unseen = map[string]int{overview.FolderFull: 5, overview.NoAnswer: 4, overview.StaleEntry: 3, overview.PeerGone: 2}
 
 // named says what is wrong with a culprit.
 func (v *view) named(g *overview.Group) string {
@@ -257,6 +245,8 @@ func (v *view) nothing() []string {
 		return nil
 	case strings.TrimSpace(filter) != "":
 		return []string{" No row has " + sanitize.Text(filter) + ". Escape shows all."}
+	case len(v.seen.Rows) == 0 && len(v.seen.Dead) > 0:
+		return []string{" No publisher or receiver of " + sanitize.Text(v.bus) + " lives: the line above says what has gone."}
 	case len(v.seen.Rows) == 0:
 		return []string{" No publisher or receiver is listed in " + sanitize.Text(v.bus) + ".", " Start one, or give the directory of another bus."}
 	default:

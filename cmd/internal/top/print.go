@@ -57,7 +57,7 @@ func (p *printer) run(ctx context.Context, tables int) error {
 		if problem := v.problem(); problem != "" && p.aside(v) {
 			fmt.Fprintf(p.problems, "tagbus: %s\n", problem)
 		}
-		if denied = tool.Denied(o); len(o.Rows) == 0 {
+		if denied = tool.Denied(o); len(o.Rows) == 0 && len(o.Dead) == 0 {
 			fmt.Fprintln(p.problems, "tagbus: the bus is empty: start a publisher, or a receiver, with the same --bus")
 		}
 		if err := p.write(v, n); errors.Is(err, syscall.EPIPE) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 )
@@ -153,5 +154,20 @@ func TestAPeerThatIsGoneIsNamed(t *testing.T) {
 	out, _, err := printed(t, &printer{command: &Command{By: "queue", View: "instances"}, look: seen(o)}, 1)
 	if err != nil || !strings.HasSuffix(out, ` "dis\x1bplay" gone`+"\n") {
 		t.Errorf("got\n%s(%v), want the peer at the end", out, err)
+	}
+}
+
+// TestABusOfTheDeadIsNotEmpty: the bus was called empty a moment after its publisher was killed, and
+// nothing was gone.
+func TestABusOfTheDeadIsNotEmpty(t *testing.T) {
+	o := overview.Overview{Time: time.Now(), Dead: []overview.Dead{{Entry: directory.Entry{Instance: "D1", Name: "felix-09"}, Since: time.Now(), Why: "its process has ended and has left its entry"}}}
+	out, problems, err := printed(t, &printer{command: &Command{By: "queue", View: "instances"}, look: seen(o)}, 1)
+	if err != nil || strings.Contains(problems, "empty") || !strings.Contains(out, "0 entries  1 gone") || !strings.Contains(out, "gone without a word: felix-09") {
+		t.Errorf("got %q, %q and %v", out, problems, err)
+	}
+	v := newView(&Command{By: "queue", View: "instances"}, "/run/bus", false)
+	v.show(o)
+	if text := strings.Join(v.frame(80, 20), "\n"); strings.Contains(text, "Start one") || !strings.Contains(text, "No publisher or receiver of /run/bus lives") {
+		t.Errorf("on a screen: got %q", text)
 	}
 }

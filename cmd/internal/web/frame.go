@@ -20,7 +20,7 @@ type frame struct {
 	History  *history  `json:"history,omitempty"` // what is new of it
 	Causes   []cause   `json:"causes,omitempty"`
 	Worst    []any     `json:"worst,omitempty"`   // processes, peers and problems that need a look
-	Troubles int       `json:"troubles"`          // of which Worst has the first
+	Troubles int       `json:"troubles"`          // of which Worst has the first of each kind
 	Fullest  []*peer   `json:"fullest,omitempty"` // queues
 	Busiest  []busy    `json:"busiest,omitempty"`
 	Table    *table    `json:"table,omitempty"`
@@ -96,36 +96,7 @@ func (m *model) overview(f *frame, s *shown) {
 	points := since(m.history, known)
 	f.History = columns(means, points[:min(len(points), frameLooks-len(means))])
 	f.Causes = m.causes
-	type trouble struct {
-		Kind string `json:"kind"`
-		*process
-	}
-	type peerTrouble struct {
-		Kind string `json:"kind"`
-		*peer
-	}
-	for _, p := range m.processes {
-		if p.Status != unreachable || p.denied() {
-			continue
-		}
-		if f.Troubles++; f.Troubles <= fewRows {
-			f.Worst = append(f.Worst, trouble{"process", p})
-		}
-	}
-	for _, p := range m.peers {
-		if p.Status >= losing {
-			f.Troubles++
-		}
-	}
-	f.Troubles += len(m.problems)
-	for _, p := range m.problems[:min(len(m.problems), fewRows)] {
-		f.Worst = append(f.Worst, p)
-	}
-	for _, p := range first(m.peers, compareTrouble) {
-		if p.Status >= losing {
-			f.Worst = append(f.Worst, peerTrouble{"peer", p})
-		}
-	}
+	f.Worst, f.Troubles = m.worst()
 	f.Fullest = first(m.peers, func(a, b *peer) int { return cmp.Compare(b.Queue, a.Queue) })
 	for _, p := range first(m.processes, func(a, b *process) int { return cmp.Compare(b.Rate, a.Rate) }) {
 		f.Busiest = append(f.Busiest, busy{ID: p.ID, Name: p.Name, Rate: p.Rate, Bytes: p.Bytes})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
 	"tagbus/tags"
 )
 
@@ -177,9 +178,14 @@ func (q *peer) add(l *link) {
 	}
 }
 
-// addLosses adds a row for each peer that has lost something, and each cause.
+// addLosses adds a row for each peer that has lost something, and each cause, and for what is
+// unconfirmed.
 func (m *model) addLosses(p *process) {
 	s := p.row.State
+	rest := uint64(0)
+	if s.Sending != nil {
+		rest = s.Sending.Unconfirmed
+	}
 	add := func(peers []state.Peer, gone bool) {
 		for i := range peers {
 			q := &peers[i]
@@ -191,13 +197,32 @@ func (m *model) addLosses(p *process) {
 					From: p.Name, ID: p.ID, To: text(q.Name), ToID: text(key(q)), Gone: gone,
 					Now: !gone && recent([]state.Loss{l}, s.Time), cause: causesOf([]state.Loss{l})[0],
 				}
-				row.text = searchable(row.From, row.ID, row.To, row.ToID, string(row.Cause))
-				m.losses = append(m.losses, row)
+				m.addLoss(row)
 			}
+			if q.Unconfirmed == 0 {
+				continue
+			}
+			first, last := overview.UnconfirmedSpan(q)
+			m.addLoss(&loss{
+				From: p.Name, ID: p.ID, To: text(q.Name), ToID: text(key(q)), Gone: gone,
+				cause: cause{Cause: unconfirmed, Messages: q.Unconfirmed, First: millis(first), Last: millis(last)},
+			})
+			rest -= min(rest, q.Unconfirmed)
 		}
 	}
 	add(s.Peers, false)
 	add(s.Gone, true)
+	if rest > 0 { // of those that are not remembered, or not in the answer
+		m.addLoss(&loss{From: p.Name, ID: p.ID, To: "others", cause: cause{Cause: unconfirmed, Messages: rest}})
+	}
+}
+
+// unconfirmed is the cause of messages that are lost or received, as tagbus losses has it.
+const unconfirmed state.Cause = overview.Unconfirmed
+
+func (m *model) addLoss(row *loss) {
+	row.text = searchable(row.From, row.ID, row.To, row.ToID, string(row.Cause))
+	m.losses = append(m.losses, row)
 }
 
 // addTags adds the tags of a process to what is known of them.

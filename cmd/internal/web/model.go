@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/words"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -40,7 +41,7 @@ type model struct {
 func newModel(o overview.Overview) *model {
 	m := &model{at: o.Time, known: make(map[string]*process, len(o.Rows)), knownPeer: make(map[string]*peer)}
 	if o.Problem != nil {
-		m.problem = sanitize.Cut(sanitize.Error(o.Problem), 500)
+		m.problem = sanitize.Cut(words.Of(o.Problem.Error()), 500)
 	}
 	byTag := make(map[tags.Tag]*tag)
 	byCause := make(map[state.Cause]cause)

@@ -4,6 +4,7 @@ package web
 
 import (
 	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/words"
 	"tagbus/internal/sanitize"
 )
 
@@ -15,11 +16,15 @@ type problem struct {
 	Status string `json:"status"`
 	Text   string `json:"text"`
 	Do     string `json:"do,omitempty"`
+
+	id    string // of the kind
+	level overview.Level
 }
 
 // problemStatus is the word for problems.
 var problemStatus = map[string]string{
 	overview.PeerStalled: "stalled", overview.Losing: "losing", overview.PeerGone: "gone", overview.StaleEntry: "gone", overview.Unconfirmed: "unconfirmed",
+	overview.PeerCutOff: "cut off",
 }
 
 // problemBytes limits the text of a problem in a frame.
@@ -85,7 +90,7 @@ func (m *model) judge(o *overview.Overview) {
 func newProblem(g *overview.Group) problem {
 	p := problem{
 		Kind: "problem", ID: text(g.Culprit.Instance), Name: sanitize.Cut(g.Culprit.Called(), 2*textBytes), Status: problemStatus[g.ID],
-		Text: sanitize.Cut(g.Text(), problemBytes), Do: g.Do(),
+		Text: sanitize.Cut(words.Of(g.Text()), problemBytes), Do: g.Do(), id: g.ID, level: g.Level,
 	}
 	if p.Status == "" {
 		p.Status = g.Level.String()

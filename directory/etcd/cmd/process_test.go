@@ -21,7 +21,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // patience is how long a test waits for anything.
@@ -31,7 +31,7 @@ const patience = time.Minute
 var (
 	folder string
 	built  = sync.OnceValues(func() ([]byte, error) {
-		tests.DependsOnTree()
+		testkit.DependsOnTree()
 		return exec.Command("go", "build", "-o", folder+"/", "./publisher-etcd", "./subscriber-etcd", "./tagbus-etcd",
 			"tagbus/cmd/publisher", "tagbus/cmd/subscriber", "tagbus/cmd/tagbus").CombinedOutput()
 	})

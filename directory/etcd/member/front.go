@@ -64,7 +64,7 @@ func (m *Member) openFront() (err error) {
 	if f.roster, err = door.NewRoster(m.config.Admins, m.config.Members, own, m.hosts); err != nil {
 		return &SettingError{"Members", "", ErrInvalidConfig, err, "give names as the policy has them, such as dns:directory-*.cern.ch"}
 	}
-	f.guard = &guard.Guard{Hint: m.whoAdministers(), LeaseOf: m.leaseOf, Authenticates: m.authenticates, Refused: m.sayRefused}
+	f.guard = &guard.Guard{Hint: m.whoAdministers(), LeaseOf: m.leaseOf, History: m.history, Authenticates: m.authenticates, Refused: m.sayRefused}
 	if f.access != nil {
 		f.guard.Access = f.access
 	}

@@ -13,7 +13,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 
 	"tagbus/directory/etcd/member"
 )
@@ -21,7 +21,7 @@ import (
 // guarded is a member with a policy, and the CA of its callers.
 type guarded struct {
 	*member.Member
-	ca   *identitytest.Issued
+	ca   *pki.Issued
 	dir  string
 	data string
 }
@@ -34,10 +34,10 @@ const policy = `{"rules": [
 // startGuarded starts a member with certificates.
 func startGuarded(t *testing.T, change ...func(*member.Config)) *guarded {
 	t.Helper()
-	g := &guarded{ca: identitytest.NewCA(t, "cn:ca"), dir: t.TempDir(), data: t.TempDir()}
+	g := &guarded{ca: pki.NewCA(t, "cn:ca"), dir: t.TempDir(), data: t.TempDir()}
 	c := member.Config{
 		Data: g.data, Listen: freeAddress(t), Name: "a", Admins: []string{"cn:operator*"}, Members: []string{"dns:directory-*"},
-		Policy: identitytest.Write(t, g.dir, "policy.json", []byte(policy)), TLS: g.files(t, "dns:directory-1", here),
+		Policy: pki.Write(t, g.dir, "policy.json", []byte(policy)), TLS: g.files(t, "dns:directory-1", here),
 	}
 	for _, do := range change {
 		do(&c)
@@ -50,18 +50,18 @@ func startGuarded(t *testing.T, change ...func(*member.Config)) *guarded {
 func here(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }
 
 // files issues a certificate, and writes its files.
-func (g *guarded) files(t *testing.T, name string, change ...identitytest.Change) member.TLS {
+func (g *guarded) files(t *testing.T, name string, change ...pki.Change) member.TLS {
 	t.Helper()
 	issued := g.ca.Issue(t, name, change...)
 	dir := t.TempDir()
 	return member.TLS{
-		Cert: identitytest.Write(t, dir, "cert.pem", identitytest.PEM(issued)), Key: identitytest.Write(t, dir, "key.pem", issued.KeyPEM(t)),
-		CA: identitytest.Write(t, dir, "ca.pem", identitytest.PEM(g.ca)),
+		Cert: pki.Write(t, dir, "cert.pem", pki.PEM(issued)), Key: pki.Write(t, dir, "key.pem", issued.KeyPEM(t)),
+		CA: pki.Write(t, dir, "ca.pem", pki.PEM(g.ca)),
 	}
 }
 
 // config returns that of a caller.
-func (g *guarded) config(t *testing.T, name string, change ...identitytest.Change) *tls.Config {
+func (g *guarded) config(t *testing.T, name string, change ...pki.Change) *tls.Config {
 	t.Helper()
 	files := g.files(t, name, change...)
 	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)

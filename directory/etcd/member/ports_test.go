@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 
 	"tagbus/directory/etcd/member"
 )
@@ -177,8 +177,8 @@ func TestTheSocketOfAMember(t *testing.T) {
 // A certificate that is revoked ends the connections that were made with it.
 func TestARevokedCertificate(t *testing.T) {
 	t.Parallel()
-	ca := identitytest.NewCA(t, "cn:ca")
-	list := identitytest.Write(t, t.TempDir(), "list.pem", ca.Revoke(t, time.Now().Add(time.Hour)))
+	ca := pki.NewCA(t, "cn:ca")
+	list := pki.Write(t, t.TempDir(), "list.pem", ca.Revoke(t, time.Now().Add(time.Hour)))
 	g := &guarded{ca: ca}
 	g.Member = start(t, member.Config{
 		Data: t.TempDir(), Listen: freeAddress(t), Name: "a", TLS: g.files(t, "dns:directory-1", here), Revoked: []string{list},
@@ -188,7 +188,7 @@ func TestARevokedCertificate(t *testing.T) {
 	config := g.config(t, honest)
 	config.Certificates[0].Certificate, config.Certificates[0].PrivateKey = [][]byte{issued.Raw}, issued.Key
 	conn := dialledTLS(t, g.Clients(), config)
-	identitytest.Write(t, filepath.Dir(list), "list.pem", ca.Revoke(t, time.Now().Add(time.Hour), issued))
+	pki.Write(t, filepath.Dir(list), "list.pem", ca.Revoke(t, time.Now().Add(time.Hour), issued))
 	if err := g.Reload(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"tagbus/internal/alarm"
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
 

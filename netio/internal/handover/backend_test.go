@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
 )

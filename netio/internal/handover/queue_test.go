@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
 )

@@ -6,8 +6,8 @@ import (
 	"io"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"testing"
 
+	"tagbus/internal/goroutine"
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
-	"tagbus/netio/internal/goroutine"
 	"tagbus/netio/reactor"
 )
 

@@ -5,8 +5,8 @@ package spread
 import (
 	"time"
 
+	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // turnEvents is how many events are handed over before other callbacks of the loop have

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/internal/spread"
 	"tagbus/netio/reactor"
 )

@@ -98,6 +98,30 @@ func Situations() []Situation {
 	add("one of two subscribers of one name vanished", overview.Warning, overview.PeerGone, "disk", first(func(s *state.State) { another(s, Noon.Add(-time.Hour)) }))
 	add("a subscriber vanished and was started again", overview.OK, "", "", first(func(s *state.State) { another(s, Noon.Add(-30*time.Second)) }))
 	add("a subscriber left in order", overview.OK, "", "", first(func(s *state.State) { goes(s, time.Minute).Reason = "" }))
+	cut := func(times, stalls uint64, ago time.Duration) func(s *state.State) {
+		return func(s *state.State) {
+			p := &s.Peers[0] // which is new, and has lost nothing
+			p.Since, p.Broken, p.StallsEnded = Noon.Add(-ago), times, stalls
+			p.FirstBroken, p.LastBroken, p.BrokenReason = Noon.Add(-time.Hour), Noon.Add(-ago), "bus: subscriber takes nothing for 5s"
+		}
+	}
+	add("a subscriber is cut off again and again", overview.Warning, overview.PeerCutOff, "disk", first(cut(2, 0, time.Minute)))
+	add("a subscriber was cut off because it took nothing", overview.Warning, overview.PeerCutOff, "disk", first(cut(1, 1, time.Minute)))
+	add("a subscriber came back", overview.Note, overview.PeerCutOff, "", first(cut(1, 0, time.Minute)))
+	add("a subscriber was cut off long ago", overview.Note, overview.PeerCutOff, "", first(cut(20, 20, time.Hour)))
+	resent := func(before, now, of uint64) func(o *overview.Overview) {
+		return func(o *overview.Overview) {
+			o.Rows[0].Before.Peers[0].Path = &state.Path{Segments: of - 100, Retransmitted: before}
+			o.Rows[0].State.Peers[0].Path = &state.Path{Segments: of, Retransmitted: now}
+		}
+	}
+	add("segments get lost on the way", overview.Warning, overview.Resending, "disk", resent(10, 12, 10_000))
+	add("segments got lost on the way", overview.Note, overview.Resending, "", resent(12, 12, 10_000))
+	add("a few segments get lost on the way", overview.OK, "", "", resent(8, 9, 1000))
+	add("one of a million segments gets lost on the way", overview.OK, "", "", resent(98, 100, 100_000_000))
+	add("segments get lost on the way to peers that are not named", overview.Warning, overview.Resending, "felix-1", first(func(s *state.State) {
+		s.Connected, s.Since, s.Path = 100, Noon.Add(-time.Minute), &state.Path{Segments: 10_000, Retransmitted: 100}
+	}))
 	add("messages are unconfirmed", overview.Warning, overview.Unconfirmed, "disk", first(func(s *state.State) {
 		p := goes(s, time.Minute)
 		p.Reason, p.Unconfirmed, s.Sending.Unconfirmed = "", 6176, 6176

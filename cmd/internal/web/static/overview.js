@@ -107,7 +107,7 @@ export function overview(context) {
       }
       const needy = frame.worst || [];
       worst.show(needy);
-      setText(panels.worst.note, needy.length ? (frame.troubles > needy.length ? `the worst ${exact(needy.length)} of ${exact(frame.troubles)}` : plural(needy.length, 'row')) : '');
+      setText(panels.worst.note, needy.length ? (frame.troubles > needy.length ? `${exact(frame.troubles)} in all` : plural(needy.length, 'row')) : '');
       most = Math.max(1, ...(frame.causes || []).map(c => c.n));
       lost.show(frame.causes || []);
       setText(panels.lost.note, frame.totals.lost ? plural(frame.totals.lost, 'message') : '');

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/tests"
+	"tagbus/internal/testkit"
 )
 
 // all skips a test that takes long, unless everything is asked for.
 func all(t *testing.T) {
 	t.Helper()
-	if !tests.All() {
+	if !testkit.All() {
 		t.Skip("it takes long: not run without TAGBUS_TESTS=all")
 	}
 }

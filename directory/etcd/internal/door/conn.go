@@ -13,6 +13,7 @@ import (
 	"tagbus/identity"
 
 	"tagbus/directory/etcd/internal/guard"
+	"tagbus/directory/etcd/internal/held"
 )
 
 // usage is what the certificate of a caller must be meant for.
@@ -38,6 +39,11 @@ type conn struct {
 
 // RemoteAddr returns a *guard.Addr.
 func (c *conn) RemoteAddr() net.Addr { return c.address }
+
+// addr returns the address of a connection whose caller is known.
+func (c *conn) addr(caller guard.Caller, at home) *guard.Addr {
+	return &guard.Addr{Addr: c.raw.RemoteAddr(), Caller: caller, Conn: &held.Conn{Caller: at, Ended: c.ended, Cut: c.cut}}
+}
 
 // Read reads.
 func (c *conn) Read(to []byte) (int, error) {

@@ -221,7 +221,7 @@ func (d *Door) identify(c *conn, raw net.Conn) (*desk, error) {
 	if d.tls != nil {
 		return d.handshake(c)
 	}
-	c.address = &guard.Addr{Addr: raw.RemoteAddr(), Caller: newAnonymous(raw, d.config.Roster)}
+	c.address = c.addr(newAnonymous(raw, d.config.Roster), c.home)
 	if !d.config.Split {
 		return d.http, nil
 	}

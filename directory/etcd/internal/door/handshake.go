@@ -7,8 +7,6 @@ import (
 	"crypto/tls"
 	"net"
 	"runtime"
-
-	"tagbus/directory/etcd/internal/guard"
 )
 
 // share is the part of the processors that handshakes may use at once. Any stranger can begin
@@ -40,9 +38,10 @@ func (d *Door) handshake(c *conn) (*desk, error) {
 	c.Conn, c.peer = secure, peer
 	c.mutex.Unlock()
 	from := c.raw.RemoteAddr()
-	c.address = &guard.Addr{Addr: from, Caller: &certified{who: peer.Principal, from: from, roster: d.config.Roster}}
+	at := home{who: peer.Principal}
+	c.address = c.addr(&certified{who: peer.Principal, from: from, roster: d.config.Roster}, at)
 	d.mutex.Lock()
-	d.seats.move(c, home{who: peer.Principal})
+	d.seats.move(c, at)
 	d.mutex.Unlock()
 	if state.NegotiatedProtocol == "h2" {
 		return d.rpc, nil

@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"tagbus/identity"
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 )
 
 // secured returns a door with TLS, and what returns the configurations of its callers.
 func secured(t *testing.T, most int) (*Door, func(name string) *tls.Config) {
 	t.Helper()
-	ca, dir := identitytest.NewCA(t, "cn:ca"), t.TempDir()
+	ca, dir := pki.NewCA(t, "cn:ca"), t.TempDir()
 	own := ca.Issue(t, "dns:directory-1")
 	store, err := identity.Open(identity.Config{
-		Certificate: identitytest.Write(t, dir, "cert.pem", identitytest.PEM(own)), Key: identitytest.Write(t, dir, "key.pem", own.KeyPEM(t)),
-		CA: identitytest.Write(t, dir, "ca.pem", identitytest.PEM(ca)),
+		Certificate: pki.Write(t, dir, "cert.pem", pki.PEM(own)), Key: pki.Write(t, dir, "key.pem", own.KeyPEM(t)),
+		CA: pki.Write(t, dir, "ca.pem", pki.PEM(ca)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func secured(t *testing.T, most int) (*Door, func(name string) *tls.Config) {
 	t.Cleanup(store.Close)
 	return openedFor(t, Config{Identity: store, Split: true, Most: most}), func(name string) *tls.Config {
 		issued := ca.Issue(t, name)
-		pair, err := tls.X509KeyPair(identitytest.PEM(issued), issued.KeyPEM(t))
+		pair, err := tls.X509KeyPair(pki.PEM(issued), issued.KeyPEM(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,11 +28,15 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"tagbus/acl"
 	"tagbus/identity"
 	"tagbus/tags"
+
+	"tagbus/directory/etcd/internal/held"
 )
 
 // Rank is what a caller is to a member.
@@ -58,6 +62,7 @@ type Caller interface {
 type Addr struct {
 	net.Addr
 	Caller Caller
+	Conn   *held.Conn
 }
 
 // Access says what a caller may do. access.Access is one.
@@ -83,13 +88,29 @@ type Guard struct {
 	// passwords looked at, which costs much.
 	Authenticates func() bool
 
+	// History returns how much the members keep of what has changed since a revision, and which one is
+	// the last, as far as this member knows. It need not count beyond MaxReplay. nil: it is not looked at.
+	History func(since int64) (bytes int, last int64)
+
 	// Refused is told of each refusal; nil: nothing is.
 	Refused func(text string)
+
+	answers held.Answers
 }
 
 // Options returns what a gRPC server needs to be guarded.
 func (g *Guard) Options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream)}
+	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.ForceServerCodecV2(held.Codec())}
+}
+
+// connOf returns the connection of a request; nil: what is held for it is not counted.
+func connOf(ctx context.Context) *held.Conn {
+	if p, ok := peer.FromContext(ctx); ok {
+		if at, ok := p.Addr.(*Addr); ok {
+			return at.Conn
+		}
+	}
+	return nil
 }
 
 // callerOf returns which caller makes a request; nil: none is known.
@@ -144,9 +165,9 @@ func (g *Guard) unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 		}
 		return nil, g.tell(err)
 	}
-	response, err := handler(ctx, request)
-	if err == nil {
-		shown.hide(response)
+	response, err := g.answer(ctx, caller, request, shown, handler)
+	if status.Code(err) == codes.ResourceExhausted && caller.Rank() == Administrator {
+		return handler(ctx, request) // it shares the bounds of its host, and is not held to them
 	}
 	return response, err
 }
@@ -163,7 +184,7 @@ func (g *Guard) check(ctx context.Context, caller Caller, method string, request
 	switch r := request.(type) {
 	case *etcdserverpb.RangeRequest:
 		if method == methodRange {
-			return shown, g.inBus(caller, method, r.Key, r.RangeEnd)
+			return shown, g.scan(caller, method, r)
 		}
 	case *etcdserverpb.TxnRequest:
 		if method == methodTxn {

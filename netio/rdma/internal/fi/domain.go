@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"tagbus/netio/internal/invariants"
+	"tagbus/internal/invariants"
 )
 
 // Domain is a port of a device, or what stands for one.

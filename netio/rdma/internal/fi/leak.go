@@ -12,7 +12,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"tagbus/netio/internal/invariants"
+	"tagbus/internal/invariants"
 )
 
 // pinned is the memory of an MR. It is apart from it, so that it outlives one that is

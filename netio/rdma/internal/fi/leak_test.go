@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/netio/internal/invariants"
+	"tagbus/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
 

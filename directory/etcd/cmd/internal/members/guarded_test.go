@@ -11,26 +11,26 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/identity/identitytest"
+	"tagbus/internal/testkit/pki"
 
 	"tagbus/directory/etcd/member"
 )
 
 // certificate issues one for this host, and returns the flags that name it.
-func certificate(t *testing.T, ca *identitytest.Issued, name string) []string {
+func certificate(t *testing.T, ca *pki.Issued, name string) []string {
 	t.Helper()
 	issued := ca.Issue(t, name, func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} })
 	dir := t.TempDir()
 	return []string{
-		"--cert", identitytest.Write(t, dir, "cert.pem", identitytest.PEM(issued)),
-		"--key", identitytest.Write(t, dir, "key.pem", issued.KeyPEM(t)), "--ca", identitytest.Write(t, dir, "ca.pem", identitytest.PEM(ca)),
+		"--cert", pki.Write(t, dir, "cert.pem", pki.PEM(issued)),
+		"--key", pki.Write(t, dir, "key.pem", issued.KeyPEM(t)), "--ca", pki.Write(t, dir, "ca.pem", pki.PEM(ca)),
 	}
 }
 
 // An operator whose certificate --admin names, and the owner of the folder, administer a directory.
 // Others are told what is missing.
 func TestWhoAdministers(t *testing.T) {
-	ca := identitytest.NewCA(t, "cn:ca")
+	ca := pki.NewCA(t, "cn:ca")
 	at, data := freeAddress(t), t.TempDir()
 	operator, other := certificate(t, ca, "cn:operator"), certificate(t, ca, "cn:publisher")
 	runMember(t, append(certificate(t, ca, "dns:directory-1"), "--data", data, "--listen", at, "--name", "first", "--admin", "cn:operator")...)

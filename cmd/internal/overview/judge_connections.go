@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"time"
+
+	"tagbus/bus/state"
+)
+
+// UnconfirmedSpan returns when the unconfirmed messages of a peer were on their way: from when it
+// was heard last to the end of the connection. Both are zero if that is not known.
+func UnconfirmedSpan(p *state.Peer) (first, last time.Time) {
+	switch {
+	case !p.UnconfirmedTo.IsZero():
+		return p.UnconfirmedFrom, p.UnconfirmedTo
+	case !p.Ended.IsZero(): // an earlier version tells of the last connection alone
+		return p.Heard, p.Ended
+	default:
+		return time.Time{}, time.Time{}
+	}
+}
+
+// CutOffNow reports whether the connections of a peer end again and again, or one was ended of
+// late because the peer took nothing. It may be connected at each look, and have lost nothing.
+func CutOffNow(s *state.State, p *state.Peer) bool {
+	return (p.StallsEnded > 0 || p.Broken > 1) && s.Time.Sub(p.LastBroken) <= lately
+}
+
+// cutOff says whose connections have ended without goodbye, of those that have come back, and of
+// those that went so more than once.
+func (x *judged) cutOff() {
+	s := x.row.State
+	for i := range s.Peers {
+		if p := &s.Peers[i]; p.Broken > 0 {
+			x.wasCutOff(p)
+		}
+	}
+	for i := range s.Gone {
+		if p := &s.Gone[i]; CutOffNow(s, p) && p.Reason != "" && p.Broken > 1 { // else it has gone, and that is all
+			x.wasCutOff(p)
+		}
+	}
+}
+
+func (x *judged) wasCutOff(p *state.Peer) {
+	problem := Problem{Level: Note, ID: PeerCutOff, Count: p.Broken, First: p.FirstBroken, Last: p.LastBroken, Why: p.BrokenReason}
+	if CutOffNow(x.row.State, p) {
+		problem.Level = Warning
+	}
+	x.of(p, problem)
+}
+
+const (
+	// resentShare is the share of segments that are sent again from which on a way is bad: a
+	// network in order loses less than one of a million.
+	resentShare = 1e-3
+
+	// resentLeast is how many of a connection are sent again at least: a few are so at each
+	// change of the network.
+	resentLeast = 10
+)
+
+// resent says on the way to which peers segments get lost.
+func (x *judged) resent() {
+	s := x.row.State
+	if s.Sending == nil {
+		return // what it sends is acknowledgements
+	}
+	var named state.Path
+	for i := range s.Peers {
+		p := &s.Peers[i]
+		if p.Path == nil {
+			continue
+		}
+		named.Segments, named.Retransmitted = named.Segments+p.Path.Segments, named.Retransmitted+p.Path.Retransmitted
+		var before *state.Path
+		if x.row.Before != nil {
+			if q := x.row.peerBefore(p); q != nil {
+				before = q.Path
+			}
+		}
+		if problem, bad := x.pathProblem(*p.Path, before, p.Since); bad {
+			x.of(p, problem)
+		}
+	}
+	if s.Path == nil || s.Connected <= len(s.Peers) {
+		return
+	}
+	rest := state.Path{Segments: s.Path.Segments - min(s.Path.Segments, named.Segments), Retransmitted: s.Path.Retransmitted - min(s.Path.Retransmitted, named.Retransmitted)}
+	if problem, bad := x.pathProblem(rest, nil, s.Since); bad { // of peers that the answer does not name
+		problem.Culprit, problem.Witness = x.self, x.self
+		x.all = append(x.all, problem)
+	}
+}
+
+// pathProblem returns what is wrong with a way.
+//
+//   - before: what was sent at the look before; nil: that is not known.
+func (x *judged) pathProblem(now state.Path, before *state.Path, since time.Time) (p Problem, bad bool) {
+	if now.Retransmitted < resentLeast || float64(now.Retransmitted) <= resentShare*float64(now.Segments) {
+		return p, false
+	}
+	p = Problem{Level: Note, ID: Resending, Count: now.Retransmitted, Of: now.Segments, First: since, Last: x.row.State.Time}
+	grows := before != nil && now.Retransmitted > before.Retransmitted
+	if grows || x.row.State.Time.Sub(since) <= lately {
+		p.Level = Warning
+	}
+	return p, true
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/overview/overviewtest"
+)
+
+// TestNoKindHidesAnother: the list was cut at eight, and what stood behind twenty monitors that had
+// vanished was not seen.
+func TestNoKindHidesAnother(t *testing.T) {
+	o := overviewtest.Situations()[0].Look
+	s := o.Rows[0].State
+	for i := range 20 {
+		s.Gone = append(s.Gone, state.Peer{
+			Instance: fmt.Sprintf("M%d", i), Name: fmt.Sprintf("monitor-%d", i), Ended: overviewtest.Noon.Add(-time.Minute),
+			Reason: "bus: nothing heard for 6s; raise HeartbeatTimeout if it may be silent for longer",
+		})
+	}
+	o.Dead = []overview.Dead{{Entry: directory.Entry{Instance: "I9", Name: "felix-9"}, Since: overviewtest.Noon.Add(-time.Minute), Why: "its process has ended"}}
+	o.Rows[1].State.Peers[0].StalledSince, o.Rows[1].State.Stalled = overviewtest.Noon.Add(-time.Minute), 1
+	f := newModel(o).frame(&shown{view: "overview", rows: 50}, Scope{Of: "bus"})
+	if f.Troubles != 22 || len(f.Worst) != 5 {
+		t.Errorf("got %d troubles and %d rows, want 22 and 5: a publisher, a subscriber, two monitors and 18 more", f.Troubles, len(f.Worst))
+	}
+	var names []string
+	for _, w := range f.Worst {
+		text, err := json.Marshal(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var row struct{ Name, Text string }
+		if err := json.Unmarshal(text, &row); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, row.Name)
+		if strings.Contains(row.Text, "HeartbeatTimeout") {
+			t.Errorf("got %q, want the words of the command line", row.Text)
+		}
+	}
+	if got := strings.Join(names, ", "); !strings.HasPrefix(got, "felix-9, disk, monitor-") || !strings.HasSuffix(got, ", 18 more") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestUnconfirmedMessagesAreAmongTheLosses: the view of losses did not have them.
+func TestUnconfirmedMessagesAreAmongTheLosses(t *testing.T) {
+	o := overviewtest.Situations()[0].Look
+	s := o.Rows[0].State
+	s.Sending.Unconfirmed = 17
+	s.Peers[0].Unconfirmed, s.Peers[0].UnconfirmedFrom, s.Peers[0].UnconfirmedTo = 10, overviewtest.Noon.Add(-time.Minute), overviewtest.Noon.Add(-time.Second)
+	s.Gone = []state.Peer{{Instance: "M1", Name: "monitor", Unconfirmed: 5, Heard: overviewtest.Noon.Add(-time.Hour), Ended: overviewtest.Noon.Add(-time.Minute)}}
+	m := newModel(o)
+	text, err := json.Marshal(m.losses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"to":"disk","to_id":"S1","cause":"unconfirmed","n":10,"first":`, `"to":"monitor","to_id":"M1","gone":true,"cause":"unconfirmed","n":5,"first":`, `"to":"others","to_id":"","cause":"unconfirmed","n":2`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("got %s, want %s", text, want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks_test
+
+import (
+	"go/build/constraint"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// forLinux are the packages that build on Linux alone, because they use what only its kernel
+// has, or what a bus is opened with. make elsewhere builds what is for macOS and Windows too.
+var forLinux = []string{
+	"bus/directory/file", "netio/reactor", "cmd/internal/bench", "cmd/internal/info", "cmd/internal/list", "cmd/internal/losses",
+	"cmd/internal/recorder", "cmd/internal/replay", "cmd/internal/screen", "cmd/internal/sub", "cmd/internal/targets",
+	"cmd/internal/web/serve",
+}
+
+// TestPackagesForLinuxSaySo: a file of one of them without the constraint is a wall of errors
+// of the compiler elsewhere. elsewhere.go says in words what the package needs.
+func TestPackagesForLinuxSaySo(t *testing.T) {
+	for _, dir := range forLinux {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: got %d files, error %v", dir, len(files), err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			elsewhere := filepath.Base(name) == "elsewhere.go"
+			if onLinux, onMac := builds(t, string(text), "linux"), builds(t, string(text), "darwin"); onLinux == elsewhere || onMac != elsewhere {
+				t.Errorf("%s: want //go:build linux behind its first line", name)
+			}
+		}
+	}
+}
+
+// builds reports whether the constraint of a file allows a system.
+func builds(t *testing.T, text, system string) bool {
+	t.Helper()
+	head, _, _ := strings.Cut(text, "\npackage ")
+	for line := range strings.Lines(head) {
+		if !constraint.IsGoBuild(line) {
+			continue
+		}
+		expr, err := constraint.Parse(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return expr.Eval(func(tag string) bool { return tag == system })
+	}
+	return true
+}

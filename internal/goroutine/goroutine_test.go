@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goroutine_test
+
+import (
+	"sync"
+	"testing"
+
+	"tagbus/internal/goroutine"
+)
+
+func TestEachGoroutineHasItsNumber(t *testing.T) {
+	const goroutines = 100
+	var wg sync.WaitGroup
+	ids := make(chan uint64, goroutines)
+	for range goroutines {
+		wg.Go(func() {
+			id := goroutine.ID()
+			if again := goroutine.ID(); again != id {
+				t.Errorf("second call: got %d, want %d", again, id)
+			}
+			ids <- id
+		})
+	}
+	wg.Wait()
+	seen := make(map[uint64]bool)
+	for range goroutines {
+		id := <-ids
+		if id == 0 || seen[id] {
+			t.Errorf("got %d, want a number of its own", id)
+		}
+		seen[id] = true
+	}
+}
+
+func TestALoopIsOneUntilItLeavesAsOftenAsItHasEntered(t *testing.T) {
+	want := func(want bool) {
+		t.Helper()
+		if got := goroutine.OnLoop(); got != want {
+			t.Errorf("OnLoop: got %v, want %v", got, want)
+		}
+	}
+	want(false)
+	leave := goroutine.EnterLoop()
+	want(true)
+	again := goroutine.EnterLoop() // it does the work of another one
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		want(false) // here
+		again()
+	})
+	wg.Wait()
+	want(true)
+	leave()
+	want(false)
+}
+
+func BenchmarkOnLoop(b *testing.B) {
+	defer goroutine.EnterLoop()()
+	b.ReportAllocs()
+	for b.Loop() {
+		goroutine.OnLoop()
+	}
+}

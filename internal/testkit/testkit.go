@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testkit says how much the tests of this module do.
+//
+// There are three extents:
+//
+//   - the usual one, of make test and of go test ./...;
+//   - everything, with TAGBUS_TESTS=all in the environment: every configuration of
+//     the backends' suites, long random walks, and work and memory at the limits
+//     that docs/guarantees.md promises;
+//   - less than usual, with the flag -short: for a device that is slow, as one is
+//     that is emulated in an emulated machine (make verbs).
+//
+// A test that leaves something out says so: it skips with a reason that
+// scripts/allowed-skips.txt lists, and make test prints it.
+package testkit
+
+import (
+	"fmt"
+	"os"
+)
+
+// All reports whether tests are to do everything. It panics if TAGBUS_TESTS is
+// set to something other than "all".
+func All() bool {
+	switch extent := os.Getenv("TAGBUS_TESTS"); extent {
+	case "":
+		return false
+	case "all":
+		return true
+	default:
+		panic(fmt.Sprintf("TAGBUS_TESTS=%s: the only value is all", extent))
+	}
+}
+
+// DependsOnTree notes that a test depends on files of this tree that it does not open itself:
+// another program reads them, such as the go command. go test keeps what has passed by the
+// files that a test opens and by the variables that it reads. The machine that decides sets
+// TAGBUS_TREE to what names the content of the whole tree.
+func DependsOnTree() { _ = os.Getenv("TAGBUS_TREE") }
+
+// Fewer returns n, or a quarter of it under the race detector. It is for tests
+// whose work is the same there and takes much longer: steps that are counted, bytes that
+// are copied.
+func Fewer(n int) int {
+	if Race {
+		return n / 4
+	}
+	return n
+}

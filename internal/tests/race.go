@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build race
-
-package tests
-
-// Race reports whether the race detector is on.
-const Race = true
