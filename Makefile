@@ -14,7 +14,7 @@ SYSTEMS   ?=
 RUNS      ?= 100
 
 # The tests that do more with TAGBUS_TESTS=all.
-LIMITS := ^(TestNoSliceOfA(Publisher|Subscriber)WorksLong|TestTheHeapOfAPublisherStaysWithinItsBounds|TestManySubscribersOfRandomHalves|TestRecordingOfAReplay)$$
+LIMITS := ^(Test(Publisher|Subscriber)_noSliceWorksLong|TestPublisher_(heapStaysWithinItsBounds|manySubscribersOfRandomHalves)|TestRecordingOfAReplay)$$
 
 # Tools have their own module, so that their dependencies never become ours.
 TOOL := go tool -modfile=tools/go.mod

@@ -32,7 +32,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestAPolicyWithoutCertificates(t *testing.T) {
+func TestAccess_aPolicyWithoutCertificates(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.json")
 	write(t, file, `{"rules":[{"who":"anonymous","subscribe":"1-2"}]}`)
 	var told []error
@@ -84,7 +84,7 @@ func TestAPolicyWithoutCertificates(t *testing.T) {
 	}
 }
 
-func TestCertificatesWithoutAPolicy(t *testing.T) {
+func TestAccess_certificatesWithoutAPolicy(t *testing.T) {
 	dir, ca, other := t.TempDir(), pki.NewCA(t, "cn:site"), pki.NewCA(t, "cn:other")
 	own, peer, stranger := ca.Issue(t, "dns:own"), ca.Issue(t, "dns:peer"), other.Issue(t, "dns:peer")
 	caFile := pki.Write(t, dir, "ca.pem", pki.PEM(ca))
@@ -121,7 +121,7 @@ func TestCertificatesWithoutAPolicy(t *testing.T) {
 	}
 }
 
-func TestOpenNeedsOneOfThem(t *testing.T) {
+func TestOpen_needsOneOfThem(t *testing.T) {
 	if _, err := access.Open(access.Config{}); !errors.Is(err, access.ErrInvalidConfig) {
 		t.Errorf("got %v, want ErrInvalidConfig", err)
 	}

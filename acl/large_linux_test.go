@@ -13,10 +13,10 @@ import (
 	"tagbus/internal/testkit"
 )
 
-// TestALargePolicyDecidesAtOnce makes the decision of BenchmarkSubscription, which takes under
+// TestPolicy_thatIsLargeDecidesAtOnce makes the decision of BenchmarkSubscription, which takes under
 // 5 ms. It measures the processor time of its thread, so that other work on the host does
 // not count, and its limit has room for processors that are shared.
-func TestALargePolicyDecidesAtOnce(t *testing.T) {
+func TestPolicy_thatIsLargeDecidesAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: an emulated processor is too slow")
 	}

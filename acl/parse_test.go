@@ -14,7 +14,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestParseRefuses(t *testing.T) {
+func TestParse_refuses(t *testing.T) {
 	rule := func(text string) string { return `{"rules":[{"who":"cn:a","send":"1"},` + "\n" + text + `]}` }
 	long := strings.Repeat("x", acl.MaxPatternBytes)
 	tests := []struct {
@@ -73,8 +73,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestTooManyTags: the bound is on all rules together.
-func TestTooManyTags(t *testing.T) {
+// TestParse_tooManyTags: the bound is on all rules together.
+func TestParse_tooManyTags(t *testing.T) {
 	var b strings.Builder
 	for i := range acl.MaxParts/200 + 1 {
 		fmt.Fprintf(&b, "%d,", 2*i)
@@ -86,7 +86,7 @@ func TestTooManyTags(t *testing.T) {
 	}
 }
 
-func TestParseAction(t *testing.T) {
+func TestParseAction_names(t *testing.T) {
 	for _, a := range acl.Actions() {
 		var b acl.Action
 		if err := b.UnmarshalText([]byte(a.String())); err != nil || a != b {

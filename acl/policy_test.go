@@ -27,7 +27,7 @@ const site = `{"rules": [
 	{"who": "anonymous", "describe": "0x1000"}
 ]}`
 
-func TestAllowed(t *testing.T) {
+func TestPolicy_Allowed_forEachPeerAndAction(t *testing.T) {
 	felix, dcs := "uri:spiffe://cern.ch/daq/felix-07", "uri:spiffe://cern.ch/dcs/gas"
 	tests := []struct {
 		who    []string
@@ -65,7 +65,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
+func TestPolicy_Split_allowedAndRefused(t *testing.T) {
 	p := parse(t, site)
 	tests := []struct{ asked, may, mayNot string }{
 		{"0x1000-0x1003", "0x1000-0x1003", ""},
@@ -81,8 +81,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestASetThatIsTooComplexIsRefused: what cannot be decided is not allowed.
-func TestASetThatIsTooComplexIsRefused(t *testing.T) {
+// TestPolicy_Split_refusesASetThatIsTooComplex: what cannot be decided is not allowed.
+func TestPolicy_Split_refusesASetThatIsTooComplex(t *testing.T) {
 	var patterns, ranges []string
 	for i := range 5 {
 		patterns = append(patterns, fmt.Sprintf("%v&%v", tags.Tag(i)<<(12*i), tags.Tag(0xfff)<<(12*i)))
@@ -127,8 +127,8 @@ func applies(pattern string, p identity.Principal) bool {
 	return !p.IsAnonymous() && slices.ContainsFunc(p.Names(), regular(pattern).MatchString)
 }
 
-// TestAllowedIsWhatTheRulesSay compares with a look at each rule, for each tag.
-func TestAllowedIsWhatTheRulesSay(t *testing.T) {
+// TestPolicy_Allowed_isWhatTheRulesSay compares with a look at each rule, for each tag.
+func TestPolicy_Allowed_isWhatTheRulesSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var rules []map[string]string
 		for range rapid.IntRange(0, 6).Draw(t, "rules") {
@@ -181,7 +181,7 @@ func TestAllowedIsWhatTheRulesSay(t *testing.T) {
 // shorter leaves the zeros at the beginning of tags out.
 func shorter(text string) string { return regexp.MustCompile(`0x0+`).ReplaceAllString(text, "0x") }
 
-func TestExplain(t *testing.T) {
+func TestPolicy_Explain_saysWhichRule(t *testing.T) {
 	p := parse(t, site)
 	tests := []struct {
 		who    string
@@ -208,8 +208,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestPeersWithoutEndAreForgotten: what a policy keeps does not grow with them.
-func TestPeersWithoutEndAreForgotten(t *testing.T) {
+// TestPolicy_forgetsPeersWithoutEnd: what a policy keeps does not grow with them.
+func TestPolicy_forgetsPeersWithoutEnd(t *testing.T) {
 	p := parse(t, site)
 	for i := range testkit.Fewer(20_000) {
 		if got := p.Allowed(who(t, fmt.Sprintf("uri:spiffe://cern.ch/daq/felix-%d", i)), acl.Publish); got.IsEmpty() {

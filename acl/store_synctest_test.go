@@ -16,8 +16,8 @@ import (
 	"tagbus/acl"
 )
 
-// TestABrokenPolicyChangesNothing: the policy that was read before decides.
-func TestABrokenPolicyChangesNothing(t *testing.T) {
+// TestStore_aBrokenPolicyChangesNothing: the policy that was read before decides.
+func TestStore_aBrokenPolicyChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "policy.json")
 		write := func(text string) {
@@ -73,7 +73,7 @@ func TestABrokenPolicyChangesNothing(t *testing.T) {
 	})
 }
 
-func TestOpenAndReadFileFail(t *testing.T) {
+func TestOpen_andReadFileFail(t *testing.T) {
 	if _, err := acl.Open(acl.Config{}); !errors.Is(err, acl.ErrInvalidConfig) {
 		t.Errorf("got %v, want ErrInvalidConfig", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"tagbus/identity"
 )
 
-func TestWho(t *testing.T) {
+func TestWho_Matches_patterns(t *testing.T) {
 	tests := []struct {
 		pattern, name string
 		want          bool

@@ -13,8 +13,8 @@ import (
 	"tagbus/tags"
 )
 
-// TestASubscriptionMadeLaterIsRefusedToo: on a connection that stands.
-func TestASubscriptionMadeLaterIsRefusedToo(t *testing.T) {
+// TestAccess_aSubscriptionMadeLaterIsRefusedToo: on a connection that stands.
+func TestAccess_aSubscriptionMadeLaterIsRefusedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(halves)
@@ -36,8 +36,8 @@ func TestASubscriptionMadeLaterIsRefusedToo(t *testing.T) {
 	})
 }
 
-// TestAPeerMayNotTakeTheInstanceOfAnother: it would end the connection of the other one.
-func TestAPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
+// TestAccess_aPeerMayNotTakeTheInstanceOfAnother: it would end the connection of the other one.
+func TestAccess_aPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "1"}, {"who": "cn:s", "subscribe": "1"}, {"who": "cn:rogue", "subscribe": "1"}]}`)
@@ -55,8 +55,8 @@ func TestAPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
 	})
 }
 
-// TestDeniedAgainAndAgain: a subscriber says that it misses other tags each time.
-func TestDeniedAgainAndAgain(t *testing.T) {
+// TestAccess_deniedAgainAndAgain: a subscriber says that it misses other tags each time.
+func TestAccess_deniedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:rogue", "subscribe": "1"}]}`)

@@ -65,7 +65,7 @@ func accessCases() *rapid.Generator[accessCase] {
 	})
 }
 
-func TestAccessModel(t *testing.T) {
+func TestAccess_model(t *testing.T) {
 	for range senderModelRounds {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range accessCases().Draw(rt, "case").run(t) {

@@ -36,8 +36,8 @@ func (m *member) wantSignerError(t *testing.T, instance, text string) {
 	}
 }
 
-// TestAnotherPeerAnswers than the one that has signed the entry.
-func TestAnotherPeerAnswers(t *testing.T) {
+// TestAccess_anotherPeerAnswersThanTheSigner than the one that has signed the entry.
+func TestAccess_anotherPeerAnswersThanTheSigner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(open)
@@ -71,8 +71,8 @@ func TestAnotherPeerAnswers(t *testing.T) {
 	})
 }
 
-// TestAnotherReceiverAnswers a sender.
-func TestAnotherReceiverAnswers(t *testing.T) {
+// TestAccess_anotherReceiverAnswersASender a sender.
+func TestAccess_anotherReceiverAnswersASender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(open)

@@ -76,9 +76,9 @@ func strangerHellos(t *testing.T, instance string) map[string][][]byte {
 	}
 }
 
-// TestAStrangerSeesNothing: with a certificate that counts and no right, at a publisher and
+// TestAccess_aStrangerSeesNothing: with a certificate that counts and no right, at a publisher and
 // at a receiver, of which each has a peer.
-func TestAStrangerSeesNothing(t *testing.T) {
+func TestAccess_aStrangerSeesNothing(t *testing.T) {
 	set := tags.Of(0x1234567890abcdef, 0x1122334455667788)
 	const policy = `{"rules":[{"who":"cn:hidden-principal","publish":"*","subscribe":"*","send":"*","receive":"*","describe":"*"}]}`
 	for name := range strangerHellos(t, "") {
@@ -117,9 +117,9 @@ func TestAStrangerSeesNothing(t *testing.T) {
 	}
 }
 
-// TestAWrongListenerSeesNothing: a subscriber and a sender say nothing to what has no right
+// TestAccess_aWrongListenerSeesNothing: a subscriber and a sender say nothing to what has no right
 // to publish, or to receive, whatever its entry claims.
-func TestAWrongListenerSeesNothing(t *testing.T) {
+func TestAccess_aWrongListenerSeesNothing(t *testing.T) {
 	set := tags.Of(0x1234567890abcdef)
 	for _, role := range []string{"", subscription.RoleReceiver} {
 		t.Run(role, func(t *testing.T) {

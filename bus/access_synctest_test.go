@@ -30,7 +30,7 @@ func publishEach(t *testing.T, p *publisher, list ...tags.Tag) {
 	synctest.Wait()
 }
 
-func TestAPeerGetsWhatThePolicyAllows(t *testing.T) {
+func TestAccess_aPeerGetsWhatThePolicyAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(halves)
@@ -90,9 +90,9 @@ func TestAPeerGetsWhatThePolicyAllows(t *testing.T) {
 	})
 }
 
-// TestAPublisherThatDeniesEverythingHoldsNoTag: another one of the tag is asked instead, whose
+// TestAccess_aPublisherThatDeniesEverythingHoldsNoTag: another one of the tag is asked instead, whose
 // policy is another.
-func TestAPublisherThatDeniesEverythingHoldsNoTag(t *testing.T) {
+func TestAccess_aPublisherThatDeniesEverythingHoldsNoTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		strict := b.site(`{"rules":[{"who": "cn:p", "publish": "1"}]}`)
@@ -112,7 +112,7 @@ func TestAPublisherThatDeniesEverythingHoldsNoTag(t *testing.T) {
 	})
 }
 
-func TestAPolicyThatAllowsLessTakesTags(t *testing.T) {
+func TestAccess_aPolicyThatAllowsLessTakesTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "1-4"}, {"who": "cn:other", "subscribe": "1-4"}]}`)
@@ -158,7 +158,7 @@ func TestAPolicyThatAllowsLessTakesTags(t *testing.T) {
 	})
 }
 
-func TestAPolicyThatAllowsMoreGivesMore(t *testing.T) {
+func TestAccess_aPolicyThatAllowsMoreGivesMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "1"}]}`)
@@ -187,7 +187,7 @@ func TestAPolicyThatAllowsMoreGivesMore(t *testing.T) {
 	})
 }
 
-func TestAPublisherMayNotSendWhatItAnnounces(t *testing.T) {
+func TestAccess_aPublisherMayNotSendWhatItAnnounces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "*", "subscribe": "*"}, {"who": "cn:p", "publish": "1-2"}]}`)
@@ -227,7 +227,7 @@ func TestAPublisherMayNotSendWhatItAnnounces(t *testing.T) {
 	})
 }
 
-func TestSendersAndReceiversGoByThePolicy(t *testing.T) {
+func TestAccess_sendersAndReceiversGoByThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "cn:r", "receive": "1-2"}, {"who": "cn:s", "send": "1"}]}`)
@@ -264,7 +264,7 @@ func TestSendersAndReceiversGoByThePolicy(t *testing.T) {
 	})
 }
 
-func TestACertificateEnds(t *testing.T) {
+func TestAccess_aCertificateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "*", "subscribe": "*", "publish": "*"}]}`)
@@ -293,8 +293,8 @@ func TestACertificateEnds(t *testing.T) {
 	})
 }
 
-// TestAConnectionEndsWithTheTimeOfACertificate: without any file that changes.
-func TestAConnectionEndsWithTheTimeOfACertificate(t *testing.T) {
+// TestAccess_aConnectionEndsWithTheTimeOfACertificate: without any file that changes.
+func TestAccess_aConnectionEndsWithTheTimeOfACertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.site(`{"rules":[{"who": "*", "subscribe": "*", "publish": "*"}]}`)

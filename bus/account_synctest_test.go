@@ -130,7 +130,7 @@ var accountFaults = []struct {
 	}},
 }
 
-func TestBothEndsCountTheSame(t *testing.T) {
+func TestPublisher_Stats_bothEndsCountTheSame(t *testing.T) {
 	for _, policy := range modelPolicies {
 		var all bus.Losses
 		for _, pool := range []int{1 << 20, 8 << 10} { // the small one makes losses for want of memory
@@ -161,7 +161,7 @@ func TestBothEndsCountTheSame(t *testing.T) {
 
 // Messages that a closed subscription never heard of are counted once the next one
 // begins. No subscription reports them as lost.
-func TestTheAccountGoesOnAcrossSubscriptions(t *testing.T) {
+func TestSubscriber_theAccountGoesOnAcrossSubscriptions(t *testing.T) {
 	for _, policy := range modelPolicies {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

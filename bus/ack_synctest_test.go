@@ -18,7 +18,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestSendAckedReturnsWhenTheHandlerHas(t *testing.T) {
+func TestSender_SendAcked_returnsWhenTheHandlerHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		handled := 0
@@ -42,7 +42,7 @@ func TestSendAckedReturnsWhenTheHandlerHas(t *testing.T) {
 	})
 }
 
-func TestManyAcksAtOnce(t *testing.T) {
+func TestSender_SendAcked_manyAcksAtOnce(t *testing.T) {
 	b := newBed(t)
 	var mu sync.Mutex
 	handled := make(map[string]bool)
@@ -85,7 +85,7 @@ func acked(t *testing.T, ctx context.Context, s *sender, tag tags.Tag) *bus.AckE
 	return ack
 }
 
-func TestAnAckThatDoesNotCome(t *testing.T) {
+func TestSender_SendAcked_anAckThatDoesNotCome(t *testing.T) {
 	soon := func(t *testing.T) context.Context {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -169,7 +169,7 @@ func fillUp(t *testing.T, s *sender) {
 	synctest.Wait()
 }
 
-func TestAllPoliciesAcknowledgeWhatTheyDeliver(t *testing.T) {
+func TestSender_SendAcked_allPoliciesAcknowledgeWhatTheyDeliver(t *testing.T) {
 	for _, text := range []string{"block", "drop-newest", "drop-oldest", "latest", "sample:1"} {
 		t.Run(text, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestAllPoliciesAcknowledgeWhatTheyDeliver(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatPanicsDoesNotAcknowledge(t *testing.T) {
+func TestSender_SendAcked_aHandlerThatPanicsDoesNotAcknowledge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(m bus.Message) {
@@ -213,8 +213,8 @@ func TestAHandlerThatPanicsDoesNotAcknowledge(t *testing.T) {
 	})
 }
 
-// TestAcksAtTheEnd: those that wait when either side ends in order are answered.
-func TestAcksAtTheEnd(t *testing.T) {
+// TestSender_SendAcked_acksAtTheEnd: those that wait when either side ends in order are answered.
+func TestSender_SendAcked_acksAtTheEnd(t *testing.T) {
 	for _, end := range []string{"the sender drains", "the receiver drains"} {
 		t.Run(end, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestAcksAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestAnUnaskedAck(t *testing.T) {
+func TestSender_anUnaskedAck(t *testing.T) {
 	ack := &subscription.Ack{Tag: 1, Position: 1 << 40}
 	t.Run("a publisher closes the connection", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // Messages that a receiver acknowledged shortly before it was killed counted as
 // unconfirmed: only the total that it reports with each heartbeat was taken into
 // account.
-func TestWhatWasAcknowledgedIsConfirmed(t *testing.T) {
+func TestSender_SendAcked_whatWasAcknowledgedIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, ignore)

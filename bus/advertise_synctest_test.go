@@ -16,7 +16,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestAnAddressThatCannotBeAnnounced(t *testing.T) {
+func TestPublisherConfig_Validate_anAddressThatCannotBeAnnounced(t *testing.T) {
 	addr := netip.MustParseAddrPort
 	many := make([]netip.AddrPort, directory.MaxAddresses+1)
 	tests := []struct {
@@ -52,7 +52,7 @@ func TestAnAddressThatCannotBeAnnounced(t *testing.T) {
 	}
 }
 
-func TestAMonitorThatCannotBeAnnounced(t *testing.T) {
+func TestPublisherConfig_Validate_aMonitorThatCannotBeAnnounced(t *testing.T) {
 	addr := netip.MustParseAddrPort
 	tests := []struct {
 		name    string
@@ -85,7 +85,7 @@ func TestAMonitorThatCannotBeAnnounced(t *testing.T) {
 }
 
 // The monitor of a process stands in its entry, as long as that lasts, and in its state.
-func TestAMonitorIsAnnounced(t *testing.T) {
+func TestPublisher_aMonitorIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		as := []netip.AddrPort{netip.MustParseAddrPort("192.168.7.7:4711")}
@@ -116,7 +116,7 @@ func TestAMonitorIsAnnounced(t *testing.T) {
 
 // What is announced stands in the directory in the order of the configuration, with the
 // bound port where it has none.
-func TestWhatIsAnnounced(t *testing.T) {
+func TestPublisher_whatIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		as := []netip.AddrPort{netip.MustParseAddrPort("192.168.7.7:4711"), netip.MustParseAddrPort("[fd00::7]:0")}

@@ -12,9 +12,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestABatchTakesTheMemoryOfItsMessages: many subscriptions with a BatchHandler get a few
+// TestBatchHandler_aBatchTakesTheMemoryOfItsMessages: many subscriptions with a BatchHandler get a few
 // messages each of a page. Each of them made room for all that were left of the page.
-func TestABatchTakesTheMemoryOfItsMessages(t *testing.T) {
+func TestBatchHandler_aBatchTakesTheMemoryOfItsMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const subscriptions, each = 200, 20
 		b := newBed(t)

@@ -24,7 +24,7 @@ func text(batch []bus.Message) (all []string) {
 	return all
 }
 
-func TestABatchIsThePage(t *testing.T) {
+func TestBatchHandler_aBatchIsThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{FlushInterval: time.Hour, PageBytes: 1024}})
@@ -55,7 +55,7 @@ func TestABatchIsThePage(t *testing.T) {
 	})
 }
 
-func TestABatchMayBeRetained(t *testing.T) {
+func TestBatchHandler_aBatchMayBeRetained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -85,7 +85,7 @@ func TestABatchMayBeRetained(t *testing.T) {
 	})
 }
 
-func TestABatchHandlerThatPanicsCostsOnlyItself(t *testing.T) {
+func TestBatchHandler_thatPanicsCostsOnlyItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{FlushInterval: time.Hour}})
@@ -122,7 +122,7 @@ func TestABatchHandlerThatPanicsCostsOnlyItself(t *testing.T) {
 	})
 }
 
-func TestAClosedBatchSubscriptionGetsNothingMore(t *testing.T) {
+func TestBatchHandler_ofAClosedSubscriptionGetsNothingMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{FlushInterval: time.Hour}})

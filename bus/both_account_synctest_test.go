@@ -103,7 +103,7 @@ var bothFaults = []struct {
 	}},
 }
 
-func TestBothEndsOfTheOtherDirectionCountTheSame(t *testing.T) {
+func TestSender_Stats_bothEndsCountTheSame(t *testing.T) {
 	for _, text := range []string{"block", "disconnect:1h", "drop-newest", "drop-oldest", "latest", "sample:3"} {
 		for _, fault := range bothFaults {
 			t.Run(text+", "+fault.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestBothEndsOfTheOtherDirectionCountTheSame(t *testing.T) {
 	}
 }
 
-func TestASendersCacheMakesUpForALostConnection(t *testing.T) {
+func TestSender_cacheMakesUpForALostConnection(t *testing.T) {
 	for _, fault := range bothFaults {
 		t.Run(fault.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestASendersCacheMakesUpForALostConnection(t *testing.T) {
 
 // With a cache, what has not been sent before the connection was lost may come
 // on the next one.
-func TestASenderWithACacheIsNotSureThatAMessageIsLost(t *testing.T) {
+func TestSender_withACacheIsNotSureThatAMessageIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newBothRun(t, bus.Policy{}, 64<<10, 1000)
 		receiver := r.receivers[0]
@@ -175,7 +175,7 @@ func TestASenderWithACacheIsNotSureThatAMessageIsLost(t *testing.T) {
 
 // A message would be sent twice, and SendAcked would not know which of the two
 // it waits for.
-func TestAReceiverHasATagInOneLane(t *testing.T) {
+func TestReceiver_hasATagInOneLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		five, err := tags.Of(5).MarshalBinary()
@@ -204,7 +204,7 @@ func TestAReceiverHasATagInOneLane(t *testing.T) {
 // A group of subscriptions becomes active as a whole, or not at all if one of them
 // belongs to another receiver: else a message could go to a receiver that is being
 // turned away.
-func TestAGroupWithAnothersTagIsRefusedAsAWhole(t *testing.T) {
+func TestSender_aGroupWithAnothersTagIsRefusedAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)

@@ -14,8 +14,8 @@ import (
 	"tagbus/tags"
 )
 
-// The bound is that of TestASilentPeerIsFoundOutInTime, in either role.
-func TestSilenceIsFoundOutInTheOtherDirection(t *testing.T) {
+// The bound is that of TestPublisher_aSilentPeerIsFoundOutInTime, in either role.
+func TestSender_silenceIsFoundOutInEitherRole(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		fault            func(b *bed, s *sender, r *receiver)
@@ -61,7 +61,7 @@ func TestSilenceIsFoundOutInTheOtherDirection(t *testing.T) {
 	}
 }
 
-func TestAReceiverThatTakesNothingIsCutOff(t *testing.T) {
+func TestSender_cutsOffAReceiverThatTakesNothing(t *testing.T) {
 	tests := []struct {
 		name     string
 		policy   string

@@ -14,10 +14,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestTheBudgetOfThePool is the formula of docs/architecture.md: QueueBytes for each
+// TestPublisher_theBudgetOfThePool is the formula of docs/architecture.md: QueueBytes for each
 // policy of each stalled subscriber, a page for each stream, and the need of the
 // subscribers that do not stall. With that much, stalled subscribers hold up no other.
-func TestTheBudgetOfThePool(t *testing.T) {
+func TestPublisher_theBudgetOfThePool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const (
 			subscribers = 3
@@ -74,9 +74,9 @@ func (x *impatient) OnConnectionEstablished(ep netio.Endpoint) {
 	x.stranger.OnConnectionEstablished(ep)
 }
 
-// TestControlIsNotBehindData: what belongs to the connection, as a beat or a
+// TestPublisher_controlIsNotBehindData: what belongs to the connection, as a beat or a
 // refusal, passes all pages that wait in the publisher.
-func TestControlIsNotBehindData(t *testing.T) {
+func TestPublisher_controlIsNotBehindData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		const pages = 32

@@ -11,7 +11,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestASubscriberReceivesWhatIsPublishedAfterTheAcknowledgement(t *testing.T) {
+func TestSubscriber_receivesWhatIsPublishedAfterAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3)})

@@ -28,7 +28,7 @@ func occupy(loop *memnet.Loop, stats func(context.Context) ([]bus.TagStats, erro
 // A publisher was no longer in the directory, and still owed messages. If the
 // subscriber's work queue had other work just then, it gave the publisher up before it
 // dialed, or left right after the hello. The account stayed open, and no event said so.
-func TestABusySubscriberSeeksAPublisherThatEnds(t *testing.T) {
+func TestSubscriber_thatIsBusySeeksAPublisherThatEnds(t *testing.T) {
 	t.Cleanup(bus.SetSliceSteps(1))
 	for ago := time.Duration(0); ago < 200*time.Millisecond; ago += 4 * time.Millisecond {
 		name := fmt.Sprintf("busy %v after the end has begun", ago)
@@ -55,7 +55,7 @@ func TestABusySubscriberSeeksAPublisherThatEnds(t *testing.T) {
 
 // A subscriber that is closed by its handler did not say that it had received the
 // messages of that page.
-func TestASubscriberThatIsClosedInAHandlerConfirmsWhatItHasHandled(t *testing.T) {
+func TestSubscriber_Close_inAHandlerConfirmsWhatItHasHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, s := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}), b.subscriber(bus.SubscriberConfig{})
@@ -76,8 +76,8 @@ func TestASubscriberThatIsClosedInAHandlerConfirmsWhatItHasHandled(t *testing.T)
 	})
 }
 
-// TestAReceiverThatIsBusyWhenASenderComesBack ends it in order meanwhile.
-func TestAReceiverThatIsBusyWhenASenderComesBack(t *testing.T) {
+// TestReceiver_thatIsBusyWhenASenderComesBack ends it in order meanwhile.
+func TestReceiver_thatIsBusyWhenASenderComesBack(t *testing.T) {
 	t.Cleanup(bus.SetSliceSteps(1))
 	for hold := time.Duration(0); hold < 300*time.Millisecond; hold += 10 * time.Millisecond {
 		t.Run(hold.String(), func(t *testing.T) {

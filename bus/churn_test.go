@@ -13,10 +13,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestSubscribingWhilePublishing moves tags between streams while goroutines publish
+// TestSubscriber_Subscribe_whilePublishing moves tags between streams while goroutines publish
 // them. The position that an acknowledgement names must be exact every time. Each
 // payload carries the counter that its message must arrive with.
-func TestSubscribingWhilePublishing(t *testing.T) {
+func TestSubscriber_Subscribe_whilePublishing(t *testing.T) {
 	for _, streams := range []int{1, 64} {
 		b := newBed(t)
 		all := tags.Of(0, 1, 2, 3)

@@ -16,7 +16,7 @@ import (
 
 // Users' programs hung at their end: Close waited for a callback, and the
 // callback, which closed too, for Close.
-func TestCloseInsideACallbackDuringCloseElsewhere(t *testing.T) {
+func TestPublisher_Close_insideACallbackDuringCloseElsewhere(t *testing.T) {
 	tests := []struct {
 		name string
 		// open opens what is closed and makes it report an event. closing reports
@@ -86,7 +86,7 @@ func TestCloseInsideACallbackDuringCloseElsewhere(t *testing.T) {
 
 // Users freed what their callbacks use when Close had returned, and the
 // callbacks then used it.
-func TestNoEventAfterClose(t *testing.T) {
+func TestPublisher_Close_noEventAfterIt(t *testing.T) {
 	tests := []struct {
 		name string
 		// open opens what reports an event while it is being closed.

@@ -11,7 +11,7 @@ import (
 
 // The loop of the subscriber ended what a Close on another loop had begun, while that
 // one still wrote down how it went: a data race.
-func TestACloseOnAnotherLoopLeavesTheRestToItsOwn(t *testing.T) {
+func TestSubscriber_Close_onAnotherLoopLeavesTheRestToItsOwn(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)

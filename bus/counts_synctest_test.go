@@ -36,7 +36,7 @@ func broken(m *member) error {
 
 // A subscriber that claimed to have missed more messages than there were made the
 // publisher's counts wrong, and wrap.
-func TestASubscriberCannotHaveMissedMoreThanWasPublished(t *testing.T) {
+func TestPublisher_aSubscriberCannotHaveMissedMoreThanPublished(t *testing.T) {
 	missed := func(cause subscription.Cause, tag tags.Tag, n uint64) subscription.Message {
 		return &subscription.Missed{Lane: 1, Cause: cause, List: listOf(tag, n)}
 	}
@@ -93,7 +93,7 @@ func TestASubscriberCannotHaveMissedMoreThanWasPublished(t *testing.T) {
 }
 
 // A subscriber cannot have received more than was published, either.
-func TestASubscriberCannotStandAboveWhatWasPublished(t *testing.T) {
+func TestPublisher_aSubscriberCannotStandAboveWhatWasPublished(t *testing.T) {
 	set, err := tags.Of(1).MarshalBinary()
 	must(t, err)
 	for count, fine := range map[uint64]bool{0: true, 3: true, 4: false, 1 << 63: false, math.MaxUint64: false} {
@@ -124,7 +124,7 @@ func TestASubscriberCannotStandAboveWhatWasPublished(t *testing.T) {
 }
 
 // An Ack of messages that were never sent settled all that waited.
-func TestAReceiverCannotAcknowledgeWhatWasNotSent(t *testing.T) {
+func TestSender_aReceiverCannotAcknowledgeWhatWasNotSent(t *testing.T) {
 	set, err := tags.Of(5).MarshalBinary()
 	must(t, err)
 	for position, fine := range map[uint64]bool{1: true, 2: false, 1 << 63: false, math.MaxUint64: false} {
@@ -151,7 +151,7 @@ func TestAReceiverCannotAcknowledgeWhatWasNotSent(t *testing.T) {
 }
 
 // Positions and losses near 2^64 made the counters of a subscriber wrap.
-func TestTheCountsOfASubscriberDoNotWrap(t *testing.T) {
+func TestSubscriber_Stats_theCountsDoNotWrap(t *testing.T) {
 	const most = 1 << 53
 	lost := func(tag tags.Tag, n uint64, total bool) subscription.Message {
 		return &subscription.Lost{Cause: subscription.CauseFull, List: listOf(tag, n), Total: total}

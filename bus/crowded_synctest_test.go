@@ -49,7 +49,7 @@ func (b *bed) beats(p *publisher, members ...*member) func() (fromPub, fromSub [
 
 // The thousandth connection has a beat in 8 s in each direction, the first one goes on as
 // it began. No idle connection ends, and a silent one ends after three intervals.
-func TestACrowdedPublisherBeatsLessOften(t *testing.T) {
+func TestPublisher_beatsLessOftenWhenCrowded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		last := b.hearing()
@@ -95,7 +95,7 @@ func TestACrowdedPublisherBeatsLessOften(t *testing.T) {
 
 // A subscriber that knows nothing of crowds beats as often as it promises, or more
 // seldom, and stays. Its silence is found out like that of others.
-func TestASubscriberMayIgnoreTheCrowd(t *testing.T) {
+func TestPublisher_aSubscriberMayIgnoreTheCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.crowded(t, 999)
@@ -130,7 +130,7 @@ func TestASubscriberMayIgnoreTheCrowd(t *testing.T) {
 
 // A side that dials follows a peer that beats more seldom. The least patient peer, which
 // may not know that, hears enough: of two of its own intervals, it waits for that long.
-func TestTheLeastPatientPeerIsFollowed(t *testing.T) {
+func TestPublisher_theLeastPatientPeerIsFollowed(t *testing.T) {
 	for _, every := range []time.Duration{2100 * time.Millisecond, 5 * time.Second, 25 * time.Second, 40 * time.Second, time.Hour} {
 		for _, interval := range []time.Duration{0, every * 9 / 10} {
 			t.Run(every.String()+", "+interval.String(), func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestTheLeastPatientPeerIsFollowed(t *testing.T) {
 }
 
 // Strangers that only connect are no crowd.
-func TestStrangersAreNoCrowd(t *testing.T) {
+func TestPublisher_strangersAreNoCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

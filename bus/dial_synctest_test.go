@@ -110,7 +110,7 @@ func (x *dialBed) begin(open func(d *member) func() error) {
 // dialer is the host of the side that dials, for the rules of the network.
 var dialer = netip.MustParseAddrPort("10.0.9.9:0")
 
-func TestTheAddressesOfAHost(t *testing.T) {
+func TestSubscriber_theAddressesOfAHost(t *testing.T) {
 	both := []netip.AddrPort{firstAddress, secondAddress}
 	dead := func(addr netip.AddrPort) func(x *dialBed) {
 		return func(x *dialBed) { x.bed.net.Partition(dialer, addr) }
@@ -182,7 +182,7 @@ func (x *dialBed) wantNet(t *testing.T, want []string) {
 }
 
 // All addresses are dead: one event names them, and no further one says the same again.
-func TestAHostOfWhichNoAddressAnswers(t *testing.T) {
+func TestSubscriber_aHostOfWhichNoAddressAnswers(t *testing.T) {
 	const want = "netio: open endpoint 10.1.0.1:7000: timed out\nnetio: open endpoint 10.1.0.2:7000: connection refused"
 	for side, open := range dialedSides {
 		t.Run(side, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestAHostOfWhichNoAddressAnswers(t *testing.T) {
 
 // A program that accepts connections and says nothing costs the time for a hello. The
 // connection to the next address is made then, and not before.
-func TestAnAddressThatAcceptsAndSaysNothing(t *testing.T) {
+func TestSubscriber_anAddressThatAcceptsAndSaysNothing(t *testing.T) {
 	for side, open := range dialedSides {
 		t.Run(side, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestAnAddressThatAcceptsAndSaysNothing(t *testing.T) {
 }
 
 // The side that dials ends at any moment of a try: nothing stays, and nothing is said.
-func TestCloseWhileAddressesAreDialed(t *testing.T) {
+func TestSubscriber_Close_whileAddressesAreDialed(t *testing.T) {
 	for side, open := range dialedSides {
 		for _, after := range []time.Duration{0, 100 * time.Millisecond, 250 * time.Millisecond, 300 * time.Millisecond, 400 * time.Millisecond} {
 			t.Run(fmt.Sprint(side, " after ", after), func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestCloseWhileAddressesAreDialed(t *testing.T) {
 }
 
 // After a loss the address that worked comes first: a dead one costs nothing again.
-func TestTheAddressThatWorkedIsTriedFirst(t *testing.T) {
+func TestSubscriber_theAddressThatWorkedIsTriedFirst(t *testing.T) {
 	for side, open := range dialedSides {
 		t.Run(side, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -95,9 +95,9 @@ func (o *overflowing) agree(want uint64) {
 	}
 }
 
-// TestAPublisherHearsWhatTheQueueOfASubscriberLoses: a subscriber lost 1.27 million messages in
+// TestPublisher_hearsWhatTheQueueOfASubscriberLoses: a subscriber lost 1.27 million messages in
 // its own queue, and every tool said that all was well.
-func TestAPublisherHearsWhatTheQueueOfASubscriberLoses(t *testing.T) {
+func TestPublisher_hearsWhatTheQueueOfASubscriberLoses(t *testing.T) {
 	for _, policy := range []string{"drop-oldest", "drop-newest", "sample:1"} {
 		t.Run(policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,8 +183,8 @@ func TestAPublisherHearsWhatTheQueueOfASubscriberLoses(t *testing.T) {
 	})
 }
 
-// TestASenderHearsOfPanics: the other direction, and the other cause.
-func TestASenderHearsOfPanics(t *testing.T) {
+// TestSender_hearsOfPanics: the other direction, and the other cause.
+func TestSender_hearsOfPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(m bus.Message) {
@@ -206,7 +206,7 @@ func TestASenderHearsOfPanics(t *testing.T) {
 }
 
 // A batch may be handled in part. All of it counts.
-func TestAPublisherHearsOfPanicsOfABatch(t *testing.T) {
+func TestPublisher_hearsOfPanicsOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -225,7 +225,7 @@ func TestAPublisherHearsOfPanicsOfABatch(t *testing.T) {
 }
 
 // A publisher of an older release ends a connection for a message that it does not know.
-func TestAnOlderPublisherIsNotToldWhatASubscriberLoses(t *testing.T) {
+func TestSubscriber_doesNotTellAnOlderPublisherWhatItLoses(t *testing.T) {
 	for name, takes := range map[string]int{"of an older release": subscription.MaxControlBytes, "of this one": subscription.TakesDropped} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestAnOlderPublisherIsNotToldWhatASubscriberLoses(t *testing.T) {
 }
 
 // What a subscriber claims is not above what it has received.
-func TestASubscriberCannotDropWhatItDidNotReceive(t *testing.T) {
+func TestPublisher_aSubscriberCannotDropWhatItDidNotReceive(t *testing.T) {
 	dropped := func(messages uint64, list ...byte) *subscription.Dropped {
 		return &subscription.Dropped{Cause: subscription.CauseOverflow, Messages: messages, List: list}
 	}
@@ -302,8 +302,8 @@ func TestASubscriberCannotDropWhatItDidNotReceive(t *testing.T) {
 	}
 }
 
-// TestALossWithAConnectionHasASpan: 45 s without a connection were booked at one instant.
-func TestALossWithAConnectionHasASpan(t *testing.T) {
+// TestPublisher_aLossWithAConnectionHasASpan: 45 s without a connection were booked at one instant.
+func TestPublisher_aLossWithAConnectionHasASpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -336,7 +336,7 @@ func TestALossWithAConnectionHasASpan(t *testing.T) {
 }
 
 // Reports are bounded: one in a second, however much is lost, and the memory for tags too.
-func TestReportsOfWhatIsDroppedAreBounded(t *testing.T) {
+func TestSubscriber_reportsOfWhatIsDroppedAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5000
 		b := newBed(t)

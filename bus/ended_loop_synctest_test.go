@@ -14,7 +14,7 @@ import (
 )
 
 // A Drain that the loop did not hear of waited for the end of its context.
-func TestDrainBehindTheEndOfTheLoop(t *testing.T) {
+func TestPublisher_Drain_behindTheEndOfTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

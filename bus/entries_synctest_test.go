@@ -50,7 +50,7 @@ func (b *bed) announce(instance, name string, role directory.Role, set tags.Set)
 }
 
 // Three entries of 3,000 patterns each kept the loop busy for 20 s of processor time.
-func TestAnEntryThatIsTooLargeIsRefusedByName(t *testing.T) {
+func TestSubscriber_refusesAnEntryThatIsTooLargeByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		got := newCollector()
@@ -99,7 +99,7 @@ func TestAnEntryThatIsTooLargeIsRefusedByName(t *testing.T) {
 
 // Entries within the limits can still be too many to compare. Then all is delivered, and
 // each pair of publishers is named once.
-func TestEntriesThatAreTooComplexAreNamedOnce(t *testing.T) {
+func TestSubscriber_namesEntriesThatAreTooComplexOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hostile = 6
 		b := newBed(t)
@@ -137,7 +137,7 @@ func TestEntriesThatAreTooComplexAreNamedOnce(t *testing.T) {
 }
 
 // A publisher or receiver announces nothing that others would refuse.
-func TestTheTagsOfAnEntryAreChecked(t *testing.T) {
+func TestPublisherConfig_Validate_theTagsOfAnEntryAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := crossing(300, 1)
 		for name, err := range map[string]error{

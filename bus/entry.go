@@ -4,6 +4,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -82,7 +83,7 @@ type withdrawal struct {
 // begin begins it, once.
 //
 //   - r: nil: there is no entry.
-func (w *withdrawal) begin(r directory.Registration, failing *atomic.Bool) {
+func (w *withdrawal) begin(r directory.Registration, trouble *entryTrouble) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.running != nil || r == nil {
@@ -92,7 +93,7 @@ func (w *withdrawal) begin(r directory.Registration, failing *atomic.Bool) {
 	w.running = running
 	go func() {
 		err := r.Withdraw()
-		failing.Store(false) // nothing is reported after Withdraw
+		trouble.set(nil) // nothing is reported after Withdraw
 		w.mu.Lock()
 		w.err = err
 		w.mu.Unlock()
@@ -126,10 +127,24 @@ func (w *withdrawal) wait(ctx context.Context) error {
 	return err
 }
 
+// entryTrouble is what is wrong with an entry now.
+//
+// Threads: any.
+type entryTrouble struct {
+	failing atomic.Bool // it cannot be renewed
+	crowded atomic.Bool // it is renewed, among too many
+}
+
+func (t *entryTrouble) set(err error) {
+	crowded := errors.Is(err, directory.ErrCrowded)
+	t.failing.Store(err != nil && !crowded)
+	t.crowded.Store(crowded)
+}
+
 // reportEntry turns the problems of a directory entry into events, if the directory
-// reports them, and notes in failing whether there is one. The directory does so in a
+// reports them, and notes in trouble which one there is. The directory does so in a
 // goroutine of its own; event runs on the loop.
-func reportEntry(r directory.Registration, loop netio.Loop, failing *atomic.Bool, event func(Event)) {
+func reportEntry(r directory.Registration, loop netio.Loop, trouble *entryTrouble, event func(Event)) {
 	reporter, ok := r.(directory.Reporter)
 	if !ok {
 		return
@@ -140,7 +155,7 @@ func reportEntry(r directory.Registration, loop netio.Loop, failing *atomic.Bool
 	unannounced := false
 	asking.Store(true)
 	reporter.OnProblem(func(err error) { // one call at a time
-		failing.Store(err != nil)
+		trouble.set(err)
 		e := &EntryError{Err: err}
 		if err != nil {
 			began, cause, unannounced = time.Now(), err, asking.Load()

@@ -19,7 +19,7 @@ import (
 
 // The directory entry of a publisher could not be renewed. Subscribers no longer found
 // the publisher, and it reported nothing.
-func TestAnEntryThatCannotBeRenewedIsReported(t *testing.T) {
+func TestPublisher_reportsAnEntryThatCannotBeRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -57,8 +57,8 @@ func TestAnEntryThatCannotBeRenewedIsReported(t *testing.T) {
 	})
 }
 
-// TestAnEntryThatIsWithdrawnHasNoProblem: the end of a publisher is no news.
-func TestAnEntryThatIsWithdrawnHasNoProblem(t *testing.T) {
+// TestPublisher_anEntryThatIsWithdrawnHasNoProblem: the end of a publisher is no news.
+func TestPublisher_anEntryThatIsWithdrawnHasNoProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -85,7 +85,7 @@ func (l late) Announce(e directory.Entry) (directory.Registration, error) {
 }
 
 // An entry that was never there is another thing than one that is not renewed.
-func TestAnEntryThatIsAnnouncedLateIsReported(t *testing.T) {
+func TestPublisher_reportsAnEntryThatIsAnnouncedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		m := b.member()

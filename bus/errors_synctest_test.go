@@ -29,7 +29,7 @@ func (b *bed) announceCopy(change func(e *directory.Entry)) {
 	must(b.tb, err)
 }
 
-func TestAnEntryThatCannotBeUsedIsRefusedWithItsCause(t *testing.T) {
+func TestSubscriber_refusesAnEntryThatCannotBeUsedWithItsCause(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(e *directory.Entry)
@@ -61,7 +61,7 @@ func TestAnEntryThatCannotBeUsedIsRefusedWithItsCause(t *testing.T) {
 	}
 }
 
-func TestSubscribeRefusesTooManyPolicies(t *testing.T) {
+func TestSubscriber_Subscribe_refusesTooManyPolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newBed(t).subscriber(bus.SubscriberConfig{})
 		for i := range 17 {
@@ -73,7 +73,7 @@ func TestSubscribeRefusesTooManyPolicies(t *testing.T) {
 	})
 }
 
-func TestAReceiverRefusesTooManySenders(t *testing.T) {
+func TestReceiver_refusesTooManySenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), MaxSenders: 1}, ignore)
@@ -86,7 +86,7 @@ func TestAReceiverRefusesTooManySenders(t *testing.T) {
 	})
 }
 
-func TestAPeerThatDoesNotSayHelloIsRefused(t *testing.T) {
+func TestPublisher_refusesAPeerThatDoesNotSayHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -106,7 +106,7 @@ func TestAPeerThatDoesNotSayHelloIsRefused(t *testing.T) {
 }
 
 // Messages that show only in the final positions have no other cause.
-func TestWhatIsMissingAtThePublishersEndIsReported(t *testing.T) {
+func TestSubscriber_reportsWhatIsMissingAtThePublishersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.impostor(&stranger{answer: [][]byte{
@@ -124,7 +124,7 @@ func TestWhatIsMissingAtThePublishersEndIsReported(t *testing.T) {
 	})
 }
 
-func TestAPolicyThatIsNoneIsRefused(t *testing.T) {
+func TestParsePolicy_refusesAPolicyThatIsNone(t *testing.T) {
 	if _, err := bus.ParsePolicy("sometimes"); !errors.Is(err, bus.ErrPolicy) {
 		t.Errorf("ParsePolicy: got error %v, want ErrPolicy", err)
 	}
@@ -134,7 +134,7 @@ func TestAPolicyThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestADamagedPageIsNamed(t *testing.T) {
+func TestSubscriber_namesADamagedPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := &stranger{answer: [][]byte{

@@ -25,9 +25,9 @@ const mostPosts = 16
 // run.
 const eventsPerTurn = 256
 
-// TestGapsOfManyTagsAreMerged: gaps were posted one by one. With many tags they piled
+// TestSubscriber_gapsOfManyTagsAreMerged: gaps were posted one by one. With many tags they piled
 // up without limit, and whatever else was posted waited behind them.
-func TestGapsOfManyTagsAreMerged(t *testing.T) {
+func TestSubscriber_gapsOfManyTagsAreMerged(t *testing.T) {
 	tests := []struct {
 		policy string
 		tags   uint64
@@ -91,8 +91,8 @@ func TestGapsOfManyTagsAreMerged(t *testing.T) {
 	}
 }
 
-// TestAHostilePublishersLosses: 42 MB of Lost lists became 2.7 GB of events.
-func TestAHostilePublishersLosses(t *testing.T) {
+// TestSubscriber_aHostilePublishersLosses: 42 MB of Lost lists became 2.7 GB of events.
+func TestSubscriber_aHostilePublishersLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const known, lists = 1000, 1000
 		b := newBed(t)
@@ -166,9 +166,9 @@ func (s *slowly) event(e bus.Event) {
 	}
 }
 
-// TestAHostilePublishersRefusals: a publisher that causes events faster than they are
+// TestSubscriber_aHostilePublishersRefusals: a publisher that causes events faster than they are
 // delivered is slowed down by its own socket.
-func TestAHostilePublishersRefusals(t *testing.T) {
+func TestSubscriber_aHostilePublishersRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3000
 		b := newBed(t)
@@ -195,9 +195,9 @@ func TestAHostilePublishersRefusals(t *testing.T) {
 	})
 }
 
-// TestAHostileSubscribersLoop: 37 MB of Subscribe and Unsubscribe became 425 MB of
+// TestPublisher_aHostileSubscribersLoop: 37 MB of Subscribe and Unsubscribe became 425 MB of
 // events and answers, and other posted functions waited for 22 s.
-func TestAHostileSubscribersLoop(t *testing.T) {
+func TestPublisher_aHostileSubscribersLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5000
 		b := newBed(t)
@@ -229,10 +229,10 @@ func TestAHostileSubscribersLoop(t *testing.T) {
 	})
 }
 
-// TestAPausedLinkIsNotSilent: while the events of a group of subscriptions are
+// TestPublisher_aPausedLinkIsNotSilent: while the events of a group of subscriptions are
 // delivered, which takes longer than the HeartbeatTimeout, the subscriber cannot be
 // heard.
-func TestAPausedLinkIsNotSilent(t *testing.T) {
+func TestPublisher_aPausedLinkIsNotSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 20_000 // more events than may wait one by one
 		b := newBed(t)
@@ -268,9 +268,9 @@ func TestAPausedLinkIsNotSilent(t *testing.T) {
 	})
 }
 
-// TestDroppedEventsAreCounted: more subscriptions than events may wait end while OnEvent
+// TestSubscriber_droppedEventsAreCounted: more subscriptions than events may wait end while OnEvent
 // takes its time.
-func TestDroppedEventsAreCounted(t *testing.T) {
+func TestSubscriber_droppedEventsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const subscriptions = 18_000 // more than events may wait
 		b := newBed(t)

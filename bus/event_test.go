@@ -15,7 +15,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestEventsReadWell(t *testing.T) {
+func TestEvent_String_readsWell(t *testing.T) {
 	peer := &bus.Peer{Instance: "id", Name: "readout", Host: "host1", PID: 7, Addr: netip.MustParseAddrPort("10.0.0.1:80")}
 	tests := []struct {
 		name  string
@@ -47,8 +47,8 @@ func TestEventsReadWell(t *testing.T) {
 	}
 }
 
-// TestInstancesOfAProcessDifferWhereTheyAreShort: they have their beginning in common.
-func TestInstancesOfAProcessDifferWhereTheyAreShort(t *testing.T) {
+// TestShortInstance_differsWithinAProcess: they have their beginning in common.
+func TestShortInstance_differsWithinAProcess(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 1000 {
 		seen[bus.ShortInstance(nuid.Next())] = true

@@ -17,10 +17,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestConfigurationsAtTheEdgesOfTheirTypes: a number or time near the largest or smallest of
+// TestPublisherConfig_atTheEdgesOfItsTypes: a number or time near the largest or smallest of
 // its type, in any field, is refused by an error that names field and limit, or messages
 // flow with it.
-func TestConfigurationsAtTheEdgesOfTheirTypes(t *testing.T) {
+func TestPublisherConfig_atTheEdgesOfItsTypes(t *testing.T) {
 	disconnect := bus.Policy{Kind: bus.Disconnect, After: time.Second}
 	sample := bus.Policy{Kind: bus.Sample, Every: 1}
 	roles := []struct {

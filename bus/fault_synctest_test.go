@@ -15,10 +15,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestEveryCallIntoABackendMayFail: the nth call of a publisher or a subscriber fails,
+// TestPublisher_everyCallIntoABackendMayFail: the nth call of a publisher or a subscriber fails,
 // for every n, as if something had run out, the connection had broken, or the device
 // were faulty. Every message is delivered or counted as lost.
-func TestEveryCallIntoABackendMayFail(t *testing.T) {
+func TestPublisher_everyCallIntoABackendMayFail(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		publisher bool

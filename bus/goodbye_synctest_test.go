@@ -27,7 +27,7 @@ func lostOf(t *testing.T, m *member) error {
 
 // A subscriber that was killed with nothing unread showed as one that had left
 // in order.
-func TestAPublisherTellsASubscriberThatLeavesFromOneThatIsKilled(t *testing.T) {
+func TestPublisher_tellsALeavingSubscriberFromAKilledOne(t *testing.T) {
 	tests := []struct {
 		name    string
 		end     func(*bed, *publisher, *subscriber, *bus.Subscription)
@@ -68,7 +68,7 @@ func TestAPublisherTellsASubscriberThatLeavesFromOneThatIsKilled(t *testing.T) {
 	}
 }
 
-func TestASenderTellsAReceiverThatLeavesFromOneThatIsKilled(t *testing.T) {
+func TestSender_tellsALeavingReceiverFromAKilledOne(t *testing.T) {
 	tests := []struct {
 		name    string
 		end     func(*bed, *sender, *receiver)
@@ -99,7 +99,7 @@ func TestASenderTellsAReceiverThatLeavesFromOneThatIsKilled(t *testing.T) {
 
 // The kernel of a killed process ends its connections in order when nothing is
 // unread: only a goodbye tells.
-func TestTheEndOfAConnectionIsNoGoodbye(t *testing.T) {
+func TestPublisher_theEndOfAConnectionIsNoGoodbye(t *testing.T) {
 	goodbye := control(t, &subscription.Goodbye{})
 	tests := []struct {
 		name string
@@ -134,7 +134,7 @@ func TestTheEndOfAConnectionIsNoGoodbye(t *testing.T) {
 
 // A subscriber that says goodbye to a publisher that does not read must not wait
 // for it.
-func TestASubscriberDoesNotWaitForItsGoodbye(t *testing.T) {
+func TestSubscriber_Close_doesNotWaitForItsGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

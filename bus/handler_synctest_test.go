@@ -12,8 +12,8 @@ import (
 	"tagbus/tags"
 )
 
-// TestAHandlerThatBlocksHoldsUpItsNode is what a Handler must not do, and what comes of it.
-func TestAHandlerThatBlocksHoldsUpItsNode(t *testing.T) {
+// TestHandler_thatBlocksHoldsUpItsNode is what a Handler must not do, and what comes of it.
+func TestHandler_thatBlocksHoldsUpItsNode(t *testing.T) {
 	for _, test := range []struct {
 		blocks time.Duration
 		lost   bool

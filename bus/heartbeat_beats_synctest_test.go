@@ -15,7 +15,7 @@ import (
 )
 
 // An idle connection stays, and costs a beat per interval in each direction.
-func TestAnIdleConnectionStays(t *testing.T) {
+func TestPublisher_anIdleConnectionStays(t *testing.T) {
 	tests := []struct {
 		name             string
 		pub, sub         time.Duration // interval
@@ -57,7 +57,7 @@ func TestAnIdleConnectionStays(t *testing.T) {
 }
 
 // While a peer does not read, beats for it do not pile up.
-func TestBeatsDoNotPileUp(t *testing.T) {
+func TestPublisher_beatsDoNotPileUp(t *testing.T) {
 	for _, who := range []string{"the subscriber", "the publisher"} {
 		t.Run(who+" does not read", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestBeatsDoNotPileUp(t *testing.T) {
 }
 
 // A publisher that has something to say does not beat.
-func TestMessagesStandForBeats(t *testing.T) {
+func TestPublisher_messagesStandForBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, s, _ := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{}, ignore)
@@ -101,7 +101,7 @@ func TestMessagesStandForBeats(t *testing.T) {
 }
 
 // Switched off, beats are neither sent nor missed.
-func TestHeartbeatsCanBeSwitchedOff(t *testing.T) {
+func TestPublisher_heartbeatsCanBeSwitchedOff(t *testing.T) {
 	tests := []struct {
 		name                 string
 		pub                  bus.PublisherConfig
@@ -131,7 +131,7 @@ func TestHeartbeatsCanBeSwitchedOff(t *testing.T) {
 }
 
 // The longer interval of a peer lengthens the timeout of this peer, and of no other.
-func TestAPeerMayBeatMoreSlowly(t *testing.T) {
+func TestPublisher_aPeerMayBeatMoreSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, _, _ := b.pair(bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: time.Second}},

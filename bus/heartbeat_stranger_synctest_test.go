@@ -49,7 +49,7 @@ func setOf(t *testing.T, list ...tags.Tag) []byte {
 
 // Each limit asks for ticks a little closer together than the last one. Each of them
 // restarted the tick, which therefore never came.
-func TestLimitsThatShrinkDoNotMoveTheTickBack(t *testing.T) {
+func TestPublisher_limitsThatShrinkDoNotMoveTheTickBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

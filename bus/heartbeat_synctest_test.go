@@ -49,7 +49,7 @@ type span struct{ least, most time.Duration }
 
 // The bound of docs/guarantees.md: HeartbeatTimeout in whole ticks and one more;
 // a tick is a quarter of HeartbeatInterval.
-func TestASilentPeerIsFoundOutInTime(t *testing.T) {
+func TestPublisher_aSilentPeerIsFoundOutInTime(t *testing.T) {
 	usual := span{6 * time.Second, 6500 * time.Millisecond}
 	partition := func(b *bed, p *publisher, s *subscriber) { b.net.Partition(anyPort(p.host), anyPort(s.host)) }
 	tests := []struct {
@@ -146,7 +146,7 @@ func checkSilence(t *testing.T, who string, m *member, heard time.Time, want spa
 }
 
 // A peer that is silent for less than the timeout keeps its connection.
-func TestAShortSilenceEndsNothing(t *testing.T) {
+func TestPublisher_aShortSilenceEndsNothing(t *testing.T) {
 	tests := []struct {
 		name       string
 		begin, end func(*bed, *publisher, *subscriber)
@@ -189,7 +189,7 @@ func TestAShortSilenceEndsNothing(t *testing.T) {
 
 // A process that was itself stopped has not heard its peers. It does not find them
 // silent.
-func TestAStoppedProcessBlamesNoPeer(t *testing.T) {
+func TestSubscriber_aStoppedProcessBlamesNoPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		long := 24 * time.Hour // the other side is patient

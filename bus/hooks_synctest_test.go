@@ -65,9 +65,9 @@ type hookBed struct {
 	subDone   chan struct{} // subscriber has returned
 }
 
-// TestEventHooksMayCallEveryMethod calls all methods of the bus's own types, of either
+// TestEvent_hooksMayCallEveryMethod calls all methods of the bus's own types, of either
 // side, and Close last. Those that would wait for the loop return ErrOnLoop.
-func TestEventHooksMayCallEveryMethod(t *testing.T) {
+func TestEvent_hooksMayCallEveryMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := newBed(t), error(nil)
 		h := &hookBed{ctx: t.Context(), p: b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)}), sub: b.subscriber(bus.SubscriberConfig{}), subDone: make(chan struct{})}

@@ -11,10 +11,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestAKilledReceiverRaisesNoAlarm: its directory entry stays for a while, and
+// TestSender_aKilledReceiverRaisesNoAlarm: its directory entry stays for a while, and
 // another one has taken over its tags. The sender must not call it a second
 // receiver.
-func TestAKilledReceiverRaisesNoAlarm(t *testing.T) {
+func TestSender_aKilledReceiverRaisesNoAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		a, c := make(inbox), make(inbox)
@@ -39,9 +39,9 @@ func TestAKilledReceiverRaisesNoAlarm(t *testing.T) {
 	})
 }
 
-// TestAReceiverThatLostItsTagsIsNamed: it lives, but while it was cut off another
+// TestSender_namesAReceiverThatLostItsTags: it lives, but while it was cut off another
 // one has taken over its tags.
-func TestAReceiverThatLostItsTagsIsNamed(t *testing.T) {
+func TestSender_namesAReceiverThatLostItsTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		a, c := make(inbox), make(inbox)

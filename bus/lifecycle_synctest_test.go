@@ -57,7 +57,7 @@ func publishInTurn(t *testing.T, p *publisher, set tags.Set) (stop func() map[ta
 
 // All subscriptions of a connection are acknowledged before its first page,
 // whatever their lane.
-func TestAConnectionsSubscriptionsBecomeActiveTogether(t *testing.T) {
+func TestSubscription_allOfAConnectionBecomeActiveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		all := tagRange(t, 0, 9)
@@ -103,7 +103,7 @@ func TestAConnectionsSubscriptionsBecomeActiveTogether(t *testing.T) {
 
 // Many subscriptions, on several lanes, lose nothing unreported and get nothing
 // twice while the connection breaks again and again under full load.
-func TestResubscribingUnderLoadIsExact(t *testing.T) {
+func TestSubscription_resubscribingUnderLoadIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		const lanes, each = 3, 4
@@ -172,7 +172,7 @@ func (b *bed) publisherAt(addr netip.AddrPort, cfg bus.PublisherConfig) *publish
 	return &publisher{p, m}
 }
 
-func TestAPublisherIsStartedAgain(t *testing.T) {
+func TestSubscriber_aPublisherIsStartedAgain(t *testing.T) {
 	tests := []struct {
 		name     string
 		samePort bool
@@ -232,7 +232,7 @@ func TestAPublisherIsStartedAgain(t *testing.T) {
 
 // While it is connected, a publisher that is not in the directory is used as
 // before; it is not dialed again.
-func TestADirectoryEntryThatDisappears(t *testing.T) {
+func TestSubscriber_aDirectoryEntryThatDisappears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		dir := &keeper{Directory: b.dir}

@@ -34,7 +34,7 @@ func opened(t *testing.T, onEvent func(Event)) (p *Publisher) {
 	return p
 }
 
-func TestAPublisherThatRemembersTooManyRemovedTagsAddsNone(t *testing.T) {
+func TestPublisher_AddTags_addsNoneWithTooManyRemovedTags(t *testing.T) {
 	p := opened(t, nil)
 	p.maxRemoved = 0
 	if err := p.AddTags(tags.Of(2)); !errors.Is(err, ErrTooManyRemoved) {
@@ -45,7 +45,7 @@ func TestAPublisherThatRemembersTooManyRemovedTagsAddsNone(t *testing.T) {
 	}
 }
 
-func TestTheSubscriberWithTheLargestAccountIsDisconnected(t *testing.T) {
+func TestPublisher_disconnectsWhoHasTheLargestAccount(t *testing.T) {
 	lost := make(chan error, 10)
 	p := opened(t, func(e Event) {
 		if e.Kind == Lost {

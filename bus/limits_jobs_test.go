@@ -36,9 +36,9 @@ func masks(n, variant int) tags.Set {
 	return tags.Union(sets...)
 }
 
-// TestWaitSubscribersWaitsForTheLastTag: what is published when it returns goes to
+// TestPublisher_WaitSubscribers_waitsForTheLastTag: what is published when it returns goes to
 // the subscriber, however long it took to move its tags.
-func TestWaitSubscribersWaitsForTheLastTag(t *testing.T) {
+func TestPublisher_WaitSubscribers_waitsForTheLastTag(t *testing.T) {
 	const known = 30_000
 	b := newBed(t)
 	p := b.used(known, bus.PublisherConfig{})
@@ -50,8 +50,8 @@ func TestWaitSubscribersWaitsForTheLastTag(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatEndsInTheMiddleOfASubscription leaves nothing behind.
-func TestAConnectionThatEndsInTheMiddleOfASubscription(t *testing.T) {
+// TestPublisher_aConnectionEndsInTheMiddleOfASubscription leaves nothing behind.
+func TestPublisher_aConnectionEndsInTheMiddleOfASubscription(t *testing.T) {
 	const known = 30_000
 	b := newBed(t)
 	p := b.used(known, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
@@ -72,9 +72,9 @@ func TestAConnectionThatEndsInTheMiddleOfASubscription(t *testing.T) {
 	checkSlices(t, p)
 }
 
-// TestAPublisherThatEndsInTheMiddleOfASubscription gives back all its pages, which
+// TestPublisher_Close_inTheMiddleOfASubscription gives back all its pages, which
 // Close checks.
-func TestAPublisherThatEndsInTheMiddleOfASubscription(t *testing.T) {
+func TestPublisher_Close_inTheMiddleOfASubscription(t *testing.T) {
 	for _, end := range []string{"close", "drain"} {
 		t.Run(end, func(t *testing.T) {
 			b := newBed(t)
@@ -97,9 +97,9 @@ func TestAPublisherThatEndsInTheMiddleOfASubscription(t *testing.T) {
 	}
 }
 
-// TestASubscriberThatComesBackInTheMiddleOfItsEnd is served when nothing leads to its
+// TestPublisher_aSubscriberComesBackInTheMiddleOfItsEnd is served when nothing leads to its
 // old connection any more.
-func TestASubscriberThatComesBackInTheMiddleOfItsEnd(t *testing.T) {
+func TestPublisher_aSubscriberComesBackInTheMiddleOfItsEnd(t *testing.T) {
 	const known = 30_000
 	b := newBed(t)
 	p := b.used(known, bus.PublisherConfig{})
@@ -122,8 +122,8 @@ func TestASubscriberThatComesBackInTheMiddleOfItsEnd(t *testing.T) {
 	checkSlices(t, p)
 }
 
-// TestASmallRequestDoesNotWaitForALargeOne: the jobs of links take turns.
-func TestASmallRequestDoesNotWaitForALargeOne(t *testing.T) {
+// TestPublisher_aSmallRequestDoesNotWaitForALargeOne: the jobs of links take turns.
+func TestPublisher_aSmallRequestDoesNotWaitForALargeOne(t *testing.T) {
 	const known = 60_000
 	t.Cleanup(bus.SetSliceSteps(256)) // so that the large one takes very many
 	b := newBed(t)
@@ -143,9 +143,9 @@ func TestASmallRequestDoesNotWaitForALargeOne(t *testing.T) {
 	}
 }
 
-// TestChangesOfMasksAreWorkedOnInSlices: a subscriber changes as many masks as it may
+// TestPublisher_changesOfMasksAreWorkedOnInSlices: a subscriber changes as many masks as it may
 // have, again and again, while others subscribe.
-func TestChangesOfMasksAreWorkedOnInSlices(t *testing.T) {
+func TestPublisher_changesOfMasksAreWorkedOnInSlices(t *testing.T) {
 	b := newBed(t)
 	p := b.used(20_000, bus.PublisherConfig{})
 	s := b.lean(p, "masks")
@@ -162,9 +162,9 @@ func TestChangesOfMasksAreWorkedOnInSlices(t *testing.T) {
 	checkSlices(t, p)
 }
 
-// TestASubscriptionThatChangesGoesOnWithTheTagsOfBothSets while its tags move, with
+// TestSubscription_thatChangesGoesOnWithTheTagsOfBothSets while its tags move, with
 // ranges and with masks.
-func TestASubscriptionThatChangesGoesOnWithTheTagsOfBothSets(t *testing.T) {
+func TestSubscription_thatChangesGoesOnWithTheTagsOfBothSets(t *testing.T) {
 	const known = 20_000
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, test := range []struct {

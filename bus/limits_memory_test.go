@@ -34,9 +34,9 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// TestTheHeapOfAPublisherStaysWithinItsBounds: what tags, ranges and subscriptions take
+// TestPublisher_heapStaysWithinItsBounds: what tags, ranges and subscriptions take
 // is what the documentation says, and is given back.
-func TestTheHeapOfAPublisherStaysWithinItsBounds(t *testing.T) {
+func TestPublisher_heapStaysWithinItsBounds(t *testing.T) {
 	if testkit.Race {
 		t.Skip("needs a build without the race detector, which takes memory too")
 	}
@@ -86,9 +86,9 @@ func TestTheHeapOfAPublisherStaysWithinItsBounds(t *testing.T) {
 // with a backend of its own, and in the list of clients, together; 8 KiB of it until the backend trims its memory.
 const bytesPerIdleSubscriber = 32 << 10
 
-// TestTheHeapOfIdleSubscribersStaysWithinItsBounds: over their TCP connections go hellos
+// TestPublisher_heapOfIdleSubscribersStaysWithinItsBounds: over their TCP connections go hellos
 // and a subscription, and nothing else.
-func TestTheHeapOfIdleSubscribersStaysWithinItsBounds(t *testing.T) {
+func TestPublisher_heapOfIdleSubscribersStaysWithinItsBounds(t *testing.T) {
 	if testkit.Race {
 		t.Skip("needs a build without the race detector, which takes memory too")
 	}

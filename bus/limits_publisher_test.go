@@ -179,10 +179,10 @@ func checkSlices(tb testing.TB, p *publisher) {
 	}
 }
 
-// TestManySubscribersOfRandomHalves has as many routes as tags from the 20th
+// TestPublisher_manySubscribersOfRandomHalves has as many routes as tags from the 20th
 // subscriber on: each subscription costs what it changes. With TAGBUS_TESTS=all there
 // are 100,000 tags and 100 subscribers.
-func TestManySubscribersOfRandomHalves(t *testing.T) {
+func TestPublisher_manySubscribersOfRandomHalves(t *testing.T) {
 	known, subscribers := 30_000, 60
 	switch {
 	case limits():

@@ -42,9 +42,9 @@ func underWay(t *testing.T, p *publisher, s *subscriber, f func(bus.Message), cf
 	return sub, release
 }
 
-// TestATagThatIsRemovedWhileASubscriptionIsUnderWay has its last messages before its
+// TestPublisher_RemoveTags_whileASubscriptionIsUnderWay has its last messages before its
 // final position.
-func TestATagThatIsRemovedWhileASubscriptionIsUnderWay(t *testing.T) {
+func TestPublisher_RemoveTags_whileASubscriptionIsUnderWay(t *testing.T) {
 	const known, messages = 30_000, 3
 	t.Cleanup(bus.SetSliceSteps(256))
 	b := newBed(t)
@@ -72,7 +72,7 @@ func TestATagThatIsRemovedWhileASubscriptionIsUnderWay(t *testing.T) {
 
 // The policy drop-oldest dropped the newest message on a lane whose subscription is
 // under way: it did not look into what is held back.
-func TestTheOldestIsDroppedOfWhatASubscriptionHoldsBack(t *testing.T) {
+func TestPublisher_dropsTheOldestOfWhatASubscriptionHoldsBack(t *testing.T) {
 	const known, messages = 30_000, 100
 	t.Cleanup(bus.SetSliceSteps(256))
 	b := newBed(t)

@@ -28,9 +28,9 @@ func (b *bed) clients() []directory.Entry {
 	return entries
 }
 
-// TestASubscriberWithoutPublisherIsListed: soon after its start, with what it wants, until it closes,
+// TestSubscriber_withoutPublisherIsListed: soon after its start, with what it wants, until it closes,
 // and beside the entries that others read.
-func TestASubscriberWithoutPublisherIsListed(t *testing.T) {
+func TestSubscriber_withoutPublisherIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		monitor := netip.MustParseAddrPort("10.0.0.9:9100")
@@ -75,8 +75,8 @@ func TestASubscriberWithoutPublisherIsListed(t *testing.T) {
 	})
 }
 
-// TestASenderIsListed, and what asks for it is not.
-func TestASenderIsListed(t *testing.T) {
+// TestSender_isListed, and what asks for it is not.
+func TestSender_isListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "trigger"}, Tags: tags.Of(7)})
@@ -96,8 +96,8 @@ func TestASenderIsListed(t *testing.T) {
 	})
 }
 
-// TestTheEntryOfASenderFollowsWhatItWaitsFor, if it was not told its tags before.
-func TestTheEntryOfASenderFollowsWhatItWaitsFor(t *testing.T) {
+// TestSender_theEntryFollowsWhatItWaitsFor, if it was not told its tags before.
+func TestSender_theEntryFollowsWhatItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.sender(bus.SenderConfig{})
@@ -138,9 +138,9 @@ func (g *grudgingClients) Announce(e directory.Entry) (directory.Registration, e
 func (g *grudgingClients) Watch(func(directory.Event)) (func(), error) { return func() {}, nil }
 func (g *grudgingClients) List() ([]directory.Entry, error)            { return g.clients.List() }
 
-// TestADirectoryThatListsNoClients fails no subscription, is asked seldom, and lists the subscriber
+// TestSubscriber_aDirectoryThatListsNoClients fails no subscription, is asked seldom, and lists the subscriber
 // once it can.
-func TestADirectoryThatListsNoClients(t *testing.T) {
+func TestSubscriber_aDirectoryThatListsNoClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		g := &grudging{Directory: b.dir, clients: memory.New()}
@@ -182,8 +182,8 @@ func TestADirectoryThatListsNoClients(t *testing.T) {
 	})
 }
 
-// TestADirectoryThatDoesNotAnswerHoldsUpNoSubscriber: neither its start nor its end.
-func TestADirectoryThatDoesNotAnswerHoldsUpNoSubscriber(t *testing.T) {
+// TestSubscriber_isNotHeldUpByADirectoryWithoutAnswer: neither its start nor its end.
+func TestSubscriber_isNotHeldUpByADirectoryWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		g := &grudging{Directory: b.dir, clients: memory.New(), hangs: make(chan struct{})}

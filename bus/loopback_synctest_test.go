@@ -36,7 +36,7 @@ func here(t *testing.T) string {
 	return name
 }
 
-func TestAPublisherThatAnnouncesALoopbackAddressToOtherHosts(t *testing.T) {
+func TestPublisher_announcesALoopbackAddressToOtherHosts(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		host      string
@@ -99,7 +99,7 @@ func TestAPublisherThatAnnouncesALoopbackAddressToOtherHosts(t *testing.T) {
 
 // The first reminders come after 10, 30 and 70 seconds, each with the next try, which is at
 // most 5 seconds later.
-func TestARefusalThatLastsIsReportedAgain(t *testing.T) {
+func TestSubscriber_reportsARefusalThatLastsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		registered, err := b.dir.Announce(elsewhere("127.0.0.1:53100"))
@@ -124,7 +124,7 @@ func TestARefusalThatLastsIsReportedAgain(t *testing.T) {
 	})
 }
 
-func TestAReceiverThatAnnouncesALoopbackAddressToOtherHosts(t *testing.T) {
+func TestReceiver_announcesALoopbackAddressToOtherHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		e := elsewhere("127.0.0.1:53100")

@@ -12,10 +12,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestChangingSetsWhilePublishing changes the tags of live subscriptions while
+// TestSubscription_changesSetsWhilePublishing changes the tags of live subscriptions while
 // goroutines publish: the unchanged tag goes on without a gap, and those that come and
 // go are exact from each acknowledgement on.
-func TestChangingSetsWhilePublishing(t *testing.T) {
+func TestSubscription_changesSetsWhilePublishing(t *testing.T) {
 	for _, streams := range []int{1, 64} {
 		b := newBed(t)
 		all := tagRange(t, 0, 5)
@@ -110,9 +110,9 @@ func changeAgain(t *testing.T, s *subscriber, kept tags.Set, first tags.Tag) {
 	}
 }
 
-// TestLargeSets is 100,000 tags on one publisher and as many exact tags in one
+// TestSubscription_largeSets is 100,000 tags on one publisher and as many exact tags in one
 // subscription as its issue asks for.
-func TestLargeSets(t *testing.T) {
+func TestSubscription_largeSets(t *testing.T) {
 	newLargeSets(t).everything(t)
 }
 

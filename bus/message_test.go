@@ -9,7 +9,7 @@ import (
 	"tagbus/bus"
 )
 
-func TestAMessageOfOnesOwnIsRetainedAsACopy(t *testing.T) {
+func TestMessage_Retain_copiesOnesOwn(t *testing.T) {
 	id := bus.RequestIDOf([16]byte{1, 2, 3})
 	if got := id.Bytes(); got != [16]byte{1, 2, 3} {
 		t.Errorf("got the id %v, want the bytes that it is made of", got)

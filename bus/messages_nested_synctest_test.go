@@ -13,10 +13,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestAnIterationWithinAnother takes some messages out of the middle of another iteration,
+// TestSubscription_Messages_anIterationWithinAnother takes some messages out of the middle of another iteration,
 // as a reader does that looks for the end of what it has met. Of a run of plain messages
 // only what changes was set, so the outer one went on with the tag of before.
-func TestAnIterationWithinAnother(t *testing.T) {
+func TestSubscription_Messages_anIterationWithinAnother(t *testing.T) {
 	for inner := 1; inner <= 12; inner++ {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)

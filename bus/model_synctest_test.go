@@ -77,7 +77,7 @@ func modelCases() *rapid.Generator[modelCase] {
 	})
 }
 
-func TestModel(t *testing.T) {
+func TestSubscriber_model(t *testing.T) {
 	for range modelRounds {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range modelCases().Draw(rt, "case").run(t) {
@@ -87,9 +87,9 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestTheModelCatches runs broken variants of the bus until the model finds
+// TestSubscriber_theModelCatches runs broken variants of the bus until the model finds
 // something, which it must.
-func TestTheModelCatches(t *testing.T) {
+func TestSubscriber_theModelCatches(t *testing.T) {
 	if testkit.Race {
 		t.Skip("shows what the model finds, which is the same under -race")
 	}

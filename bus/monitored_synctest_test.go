@@ -13,9 +13,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestReadersShareTheSmallestNumbers: the fewest free pages stay for a minute at least
+// TestPublisher_Stats_readersShareTheSmallestNumbers: the fewest free pages stay for a minute at least
 // and two at most, however many callers look, and whether they look often or seldom.
-func TestReadersShareTheSmallestNumbers(t *testing.T) {
+func TestPublisher_Stats_readersShareTheSmallestNumbers(t *testing.T) {
 	tests := []struct {
 		name  string
 		every time.Duration
@@ -56,9 +56,9 @@ func TestReadersShareTheSmallestNumbers(t *testing.T) {
 	}
 }
 
-// TestBothSidesCountWhatBreaks: a connection that ends without goodbye counts on both
+// TestPublisher_Stats_bothSidesCountWhatBreaks: a connection that ends without goodbye counts on both
 // sides, one that ends in order on none.
-func TestBothSidesCountWhatBreaks(t *testing.T) {
+func TestPublisher_Stats_bothSidesCountWhatBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -85,8 +85,8 @@ func TestBothSidesCountWhatBreaks(t *testing.T) {
 	})
 }
 
-// TestWhatAGoneSubscriberWasSent: the numbers of the connection that ended.
-func TestWhatAGoneSubscriberWasSent(t *testing.T) {
+// TestPublisher_State_whatAGoneSubscriberWasSent: the numbers of the connection that ended.
+func TestPublisher_State_whatAGoneSubscriberWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -110,8 +110,8 @@ func TestWhatAGoneSubscriberWasSent(t *testing.T) {
 	})
 }
 
-// TestStatsSayThatTheEntryIsFailing for as long as it is.
-func TestStatsSayThatTheEntryIsFailing(t *testing.T) {
+// TestPublisher_Stats_sayThatTheEntryIsFailing for as long as it is.
+func TestPublisher_Stats_sayThatTheEntryIsFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -128,7 +128,7 @@ func TestStatsSayThatTheEntryIsFailing(t *testing.T) {
 }
 
 // An entry that was failing when its program ended was said to fail for ever.
-func TestAnEntryThatIsWithdrawnIsNotFailing(t *testing.T) {
+func TestPublisher_Stats_anEntryThatIsWithdrawnIsNotFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		drained, closed := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}), b.publisher(bus.PublisherConfig{Tags: tags.Of(2)})

@@ -29,7 +29,7 @@ func (d *stubborn) comes() error {
 // The storage is behind the link that goes: the loss of the address cannot be announced, and
 // the directory keeps it to write it later. The same address comes back before the storage
 // does.
-func TestAnAddressComesBackBeforeTheStorage(t *testing.T) {
+func TestPublisher_anAddressComesBackBeforeTheStorage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		m := b.member()

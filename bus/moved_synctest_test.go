@@ -89,7 +89,7 @@ func announced(t *testing.T, dir directory.Directory) string {
 
 // A program that starts before the network is up announces loopback. It is announced, and
 // reached, at the addresses that come later; so is the monitor of its process.
-func TestTheNetworkComesUpLater(t *testing.T) {
+func TestPublisher_theNetworkComesUpLater(t *testing.T) {
 	for side, open := range dialedSides {
 		t.Run(side, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestTheNetworkComesUpLater(t *testing.T) {
 
 // The address of a host changes, and nothing reaches the old one any more. The connection
 // ends when it has been silent, and the next one goes to the new address.
-func TestAnAddressChanges(t *testing.T) {
+func TestPublisher_anAddressChanges(t *testing.T) {
 	for side, open := range dialedSides {
 		t.Run(side, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestAnAddressChanges(t *testing.T) {
 
 // A connection that works stays when an address is added or taken away, and the other
 // direction is told nothing.
-func TestAConnectionOutlivesOtherAddresses(t *testing.T) {
+func TestPublisher_aConnectionOutlivesOtherAddresses(t *testing.T) {
 	for side, open := range dialedSides {
 		t.Run(side, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func (r *stubbornEntry) Update(e directory.Entry) error {
 
 // A directory that fails is asked again. What AddTags announces has the addresses of now.
 // After the end of the publisher nothing watches the host.
-func TestADirectoryThatFailsWhenAddressesChange(t *testing.T) {
+func TestPublisher_aDirectoryFailsWhenAddressesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		m := b.member()
@@ -250,7 +250,7 @@ func TestADirectoryThatFailsWhenAddressesChange(t *testing.T) {
 }
 
 // Of a host with more addresses than an entry names, some are announced, which is told once.
-func TestAHostWithHundredsOfAddresses(t *testing.T) {
+func TestPublisher_aHostWithHundredsOfAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newDialBed(t)
 		var all []string
@@ -275,7 +275,7 @@ func TestAHostWithHundredsOfAddresses(t *testing.T) {
 }
 
 // A program that announces what it was told does not look at the host.
-func TestWhatIsAdvertisedDoesNotFollowTheHost(t *testing.T) {
+func TestPublisher_whatIsAdvertisedDoesNotFollowTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newDialBed(t)
 		x.addresses, x.monitor = newAddresses("10.1.0.2"), netip.MustParseAddrPort("0.0.0.0:9100")

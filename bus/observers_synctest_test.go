@@ -86,7 +86,7 @@ func eachObserved(t *testing.T, test func(t *testing.T, b *bed, x observed)) {
 }
 
 // Observers come, ask and go, and neither a count nor an event nor a place shows that.
-func TestAnObserverIsNoPeer(t *testing.T) {
+func TestPublisher_anObserverIsNoPeer(t *testing.T) {
 	eachObserved(t, func(t *testing.T, b *bed, x observed) {
 		before, e := x.kinds(), b.entry(x.instance)
 		var wg sync.WaitGroup
@@ -112,7 +112,7 @@ func TestAnObserverIsNoPeer(t *testing.T) {
 }
 
 // The observer that is idle for longest gives way to the 65th.
-func TestObserversAreBounded(t *testing.T) {
+func TestPublisher_observersAreBounded(t *testing.T) {
 	eachObserved(t, func(t *testing.T, b *bed, x observed) {
 		var all []*stranger
 		for range 65 {
@@ -139,7 +139,7 @@ func TestObserversAreBounded(t *testing.T) {
 }
 
 // A Drain closes the observers at once, waits for none of them, and no further one is taken.
-func TestADrainEndsObservers(t *testing.T) {
+func TestPublisher_Drain_endsObservers(t *testing.T) {
 	eachObserved(t, func(t *testing.T, b *bed, x observed) {
 		o, e := b.observer(observer.Config{}), b.entry(x.instance)
 		idle := &stranger{answer: [][]byte{hello(t, subscription.Hello{Instance: "o", Role: subscription.RoleObserver, MaxMessageBytes: 16384})}}
@@ -168,7 +168,7 @@ func TestADrainEndsObservers(t *testing.T) {
 }
 
 // A Close with questions under way ends them, and waits for none.
-func TestACloseEndsObservers(t *testing.T) {
+func TestPublisher_Close_endsObservers(t *testing.T) {
 	eachObserved(t, func(t *testing.T, b *bed, x observed) {
 		e := b.entry(x.instance)
 		var wg sync.WaitGroup
@@ -192,7 +192,7 @@ func TestACloseEndsObservers(t *testing.T) {
 }
 
 // A Close inside a callback, while questions are under way, waits for none of them.
-func TestACloseInsideACallbackEndsObservers(t *testing.T) {
+func TestPublisher_Close_insideACallbackEndsObservers(t *testing.T) {
 	eachObserved(t, func(t *testing.T, b *bed, x observed) {
 		e := b.entry(x.instance)
 		closed := make(chan time.Time, 1)
@@ -224,7 +224,7 @@ func TestACloseInsideACallbackEndsObservers(t *testing.T) {
 }
 
 // What is wrong with an observer is said, to it or in an event.
-func TestWrongObservers(t *testing.T) {
+func TestPublisher_wrongObservers(t *testing.T) {
 	good := subscription.Hello{Instance: "o", Role: subscription.RoleObserver, MaxMessageBytes: 16384}
 	small, other := good, good
 	small.MaxMessageBytes--
@@ -277,7 +277,7 @@ func TestWrongObservers(t *testing.T) {
 
 // A role that a publisher does not know is refused in words: so a newer program learns that
 // this one is older.
-func TestAnUnknownRoleIsRefused(t *testing.T) {
+func TestPublisher_refusesAnUnknownRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := b.observed(t)["publisher"]

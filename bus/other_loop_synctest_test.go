@@ -13,10 +13,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestACallbackOfAnotherLoopDoesNotWaitEither: two nodes whose handlers waited for each
+// TestPublisher_aCallbackOfAnotherLoopDoesNotWaitEither: two nodes whose handlers waited for each
 // other never went on. A method that waits returns ErrOnLoop on every loop of the
 // process.
-func TestACallbackOfAnotherLoopDoesNotWaitEither(t *testing.T) {
+func TestPublisher_aCallbackOfAnotherLoopDoesNotWaitEither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		other := b.subscriber(bus.SubscriberConfig{}) // of another node
@@ -91,8 +91,8 @@ func firstOf(messages func(func(bus.Message, error) bool)) (err error) {
 	return err
 }
 
-// TestTwoNodesMayCloseEachOther: each in a callback of its own, at the same time.
-func TestTwoNodesMayCloseEachOther(t *testing.T) {
+// TestPublisher_Close_twoNodesMayCloseEachOther: each in a callback of its own, at the same time.
+func TestPublisher_Close_twoNodesMayCloseEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, s := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}), b.subscriber(bus.SubscriberConfig{})
@@ -121,10 +121,10 @@ func TestTwoNodesMayCloseEachOther(t *testing.T) {
 	})
 }
 
-// TestACloseBehindOneThatCouldNotWait: the first call is made inside a callback, of
+// TestPublisher_Close_behindOneThatCouldNotWait: the first call is made inside a callback, of
 // its own loop or another one, and returns at once. The second one, elsewhere, returned
 // at once, too, while callbacks were still to come.
-func TestACloseBehindOneThatCouldNotWait(t *testing.T) {
+func TestPublisher_Close_behindOneThatCouldNotWait(t *testing.T) {
 	for _, where := range []string{"its own loop", "another loop"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

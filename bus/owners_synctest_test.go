@@ -13,9 +13,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestWhatOneReceiverHadNoOtherGets: the cache makes up for a lost connection,
+// TestSender_whatOneReceiverHadNoOtherGets: the cache makes up for a lost connection,
 // not for the time in which another receiver owned the tag.
-func TestWhatOneReceiverHadNoOtherGets(t *testing.T) {
+func TestSender_whatOneReceiverHadNoOtherGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		first, second := make(inbox), make(inbox)

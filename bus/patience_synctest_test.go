@@ -12,7 +12,7 @@ import (
 
 // A subscriber whose own queue is full cannot hear the publisher, and the
 // publisher hears it all the same.
-func TestAPausedSubscriberIsNotCut(t *testing.T) {
+func TestSubscriber_thatIsPausedIsNotCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 2000}}, nil)
@@ -42,7 +42,7 @@ func TestAPausedSubscriberIsNotCut(t *testing.T) {
 
 // The clock of a subscriber that was paused starts at the resume: it finds out
 // then, and not before, that the publisher is gone.
-func TestAPausedSubscriberFindsASilentPublisherAfterTheResume(t *testing.T) {
+func TestSubscriber_thatWasPausedFindsASilentPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 2000}}, nil)
@@ -62,7 +62,7 @@ func TestAPausedSubscriberFindsASilentPublisherAfterTheResume(t *testing.T) {
 
 // A stopped subscriber that blocks makes a patient publisher wait, and nothing
 // is lost.
-func TestAStoppedSubscriberIsWaitedForByAPatientPublisher(t *testing.T) {
+func TestPublisher_thatIsPatientWaitsForAStoppedSubscriber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		c := newCollector()
@@ -97,7 +97,7 @@ func TestAStoppedSubscriberIsWaitedForByAPatientPublisher(t *testing.T) {
 
 // After a silence the subscriber comes back by itself and is told what it
 // missed.
-func TestASubscriberComesBackAfterASilence(t *testing.T) {
+func TestSubscriber_comesBackAfterASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		c := newCollector()

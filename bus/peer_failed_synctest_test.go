@@ -22,7 +22,7 @@ import (
 // errInput is why the publishers of these tests fail.
 var errInput = errors.New("raw.bin: record 7: cut off after 3 of 8 bytes")
 
-func TestAPublisherThatFailsTellsItsSubscribersWhy(t *testing.T) {
+func TestPublisher_DrainFailed_tellsSubscribersWhy(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		why  error
@@ -73,7 +73,7 @@ func TestAPublisherThatFailsTellsItsSubscribersWhy(t *testing.T) {
 	}
 }
 
-func TestASenderThatFailsTellsItsReceiversWhy(t *testing.T) {
+func TestSender_DrainFailed_tellsReceiversWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		got := newCollector()
@@ -96,7 +96,7 @@ func TestASenderThatFailsTellsItsReceiversWhy(t *testing.T) {
 }
 
 // A subscriber that is lost when the publisher fails hears the reason when it comes back.
-func TestALostSubscriberHearsWhyThePublisherFailed(t *testing.T) {
+func TestPublisher_DrainFailed_aLostSubscriberHearsWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newEndRun(t, bus.PublisherConfig{})
 		r.publish(10)
@@ -113,7 +113,7 @@ func TestALostSubscriberHearsWhyThePublisherFailed(t *testing.T) {
 
 // A subscriber that knows no EndingID takes the message for the refusal of a subscription
 // that it has not asked for. It goes on, as it does with any such refusal.
-func TestASubscriberThatDoesNotKnowTheReasonOfAnEndGoesOn(t *testing.T) {
+func TestSubscriber_thatDoesNotKnowTheReasonOfAnEndGoesOn(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		id      uint64
@@ -150,7 +150,7 @@ func TestASubscriberThatDoesNotKnowTheReasonOfAnEndGoesOn(t *testing.T) {
 
 // What a subscriber of any age gets: the reason before the last Goodbye, as it is in
 // docs/protocol.md.
-func TestTheReasonOfAnEndOnTheWire(t *testing.T) {
+func TestPublisher_DrainFailed_theReasonOnTheWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -179,7 +179,7 @@ func TestTheReasonOfAnEndOnTheWire(t *testing.T) {
 }
 
 // A publisher that says why it fails, and then goes without goodbye.
-func TestAPublisherThatFailsAndVanishes(t *testing.T) {
+func TestSubscriber_aPublisherFailsAndVanishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := &stranger{answer: [][]byte{

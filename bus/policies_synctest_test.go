@@ -15,10 +15,10 @@ import (
 	"tagbus/tags"
 )
 
-// TestARecorderAndAMonitorDoNotFeelEachOther: on the same tags of the same
+// TestPublisher_aRecorderAndAMonitorDoNotFeelEachOther: on the same tags of the same
 // publisher, one loses nothing and the other keeps what its policy says, while
 // it takes nothing.
-func TestARecorderAndAMonitorDoNotFeelEachOther(t *testing.T) {
+func TestPublisher_aRecorderAndAMonitorDoNotFeelEachOther(t *testing.T) {
 	const n = 300 // of each tag
 	tests := []struct {
 		policy string
@@ -117,9 +117,9 @@ func (h dialLog) OnConnectionRefused(addr netip.AddrPort, err error) {
 	h.Handler.OnConnectionRefused(addr, err)
 }
 
-// TestReconnectingBacksOffWithJitter: the time between two tries grows up to a bound,
+// TestSubscriber_reconnectingBacksOffWithJitter: the time between two tries grows up to a bound,
 // and differs between subscribers that have lost the same publisher.
-func TestReconnectingBacksOffWithJitter(t *testing.T) {
+func TestSubscriber_reconnectingBacksOffWithJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -159,8 +159,8 @@ func TestReconnectingBacksOffWithJitter(t *testing.T) {
 	})
 }
 
-// TestDrainLeavesTheDirectoryFirst: no subscriber finds a publisher that is ending.
-func TestDrainLeavesTheDirectoryFirst(t *testing.T) {
+// TestPublisher_Drain_leavesTheDirectoryFirst: no subscriber finds a publisher that is ending.
+func TestPublisher_Drain_leavesTheDirectoryFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

@@ -30,7 +30,7 @@ var policies = []struct {
 	{"disconnect:5s", bus.Policy{Kind: bus.Disconnect, After: 5 * time.Second}},
 }
 
-func TestPoliciesAreComparedAndWritten(t *testing.T) {
+func TestPolicy_isComparedAndWritten(t *testing.T) {
 	for i, test := range policies {
 		t.Run(test.text, func(t *testing.T) {
 			got, err := bus.ParsePolicy(test.text)
@@ -78,9 +78,9 @@ func TestPoliciesAreComparedAndWritten(t *testing.T) {
 	}
 }
 
-// TestGoDocShowsPolicies: what a user has to know of policies is in this package, without
+// TestPolicy_goDocShowsIt: what a user has to know of policies is in this package, without
 // a look at another one.
-func TestGoDocShowsPolicies(t *testing.T) {
+func TestPolicy_goDocShowsIt(t *testing.T) {
 	for name, want := range map[string]string{
 		"Policy": `type Policy struct {
 	Kind  PolicyKind

@@ -133,7 +133,7 @@ func (s stranger) expectEnd() {
 
 // The session of docs/protocol.md, byte for byte, with a subscriber that knows
 // nothing but that page.
-func TestTheDocumentedSession(t *testing.T) {
+func TestPublisher_theDocumentedSession(t *testing.T) {
 	p, addr := sessionPublisher(t)
 	v := vectors(t)
 	publish := func(tag tags.Tag, status Status, data string) {
@@ -167,7 +167,7 @@ func TestTheDocumentedSession(t *testing.T) {
 }
 
 // The session of an observer of docs/protocol.md.
-func TestTheDocumentedSessionOfAnObserver(t *testing.T) {
+func TestPublisher_theDocumentedSessionOfAnObserver(t *testing.T) {
 	p, addr := sessionPublisher(t)
 	v := vectors(t)
 	s := dialStranger(t, addr)
@@ -201,7 +201,7 @@ func TestTheDocumentedSessionOfAnObserver(t *testing.T) {
 
 // The session of docs/protocol.md in the other direction, with a receiver that
 // knows nothing but that page.
-func TestTheDocumentedSessionToAReceiver(t *testing.T) {
+func TestSender_theDocumentedSessionToAReceiver(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func framed(message []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(message))), message...)
 }
 
-func TestTheDocumentedRefusals(t *testing.T) {
+func TestPublisher_theDocumentedRefusals(t *testing.T) {
 	_, addr := sessionPublisher(t)
 	v := vectors(t)
 	tests := []struct {

@@ -137,7 +137,7 @@ var badVectors = map[string]func([]byte) error{
 	"hello": decodeHello, "control": decodeControl, "set": decodeSet, "page": decodePage, "list": decodeList,
 }
 
-func TestTheDocumentedBytesAreThoseOnTheWire(t *testing.T) {
+func TestPublisher_theDocumentedBytesAreThoseOnTheWire(t *testing.T) {
 	documented := vectors(t)
 	for name, got := range documented {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +279,7 @@ func otherVector(t *testing.T, name string, b []byte) ([]byte, error) {
 		return nil, nil
 	case "answer":
 		return []byte(`{"state_version":1,`), nil
-	case "session": // see TestTheDocumentedSession
+	case "session": // see TestPublisher_theDocumentedSession
 		unframe(t, b)
 		return nil, nil
 	}

@@ -27,7 +27,7 @@ func messageGenerator() *rapid.Generator[[]Message] {
 
 // A run of messages makes the page that the messages make one by one, and ends at its
 // limit.
-func TestARunMakesTheSamePage(t *testing.T) {
+func TestPublisher_PublishBatch_aRunMakesTheSamePage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(minPageBytes, 2048).Draw(t, "size")
 		messages := messageGenerator().Draw(t, "messages")

@@ -25,7 +25,7 @@ func outgoing(words ...string) (batch []bus.Message) {
 	return batch
 }
 
-func TestABatchIsPublishedUpToTheFirstMessageThatIsRefused(t *testing.T) {
+func TestPublisher_PublishBatch_endsAtTheFirstMessageThatIsRefused(t *testing.T) {
 	large := "1:" + strings.Repeat("x", 101)
 	tests := []struct {
 		name    string
@@ -79,7 +79,7 @@ func TestABatchIsPublishedUpToTheFirstMessageThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestABatchWaitsForRoom(t *testing.T) {
+func TestPublisher_PublishBatchContext_waitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1000}})
@@ -117,7 +117,7 @@ func TestABatchWaitsForRoom(t *testing.T) {
 	})
 }
 
-func TestWhatABatchHandlerGetsCanBePublishedAgain(t *testing.T) {
+func TestPublisher_PublishBatch_takesWhatABatchHandlerGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		first := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})

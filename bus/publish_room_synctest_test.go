@@ -18,7 +18,7 @@ import (
 
 // Users whose subscriber was idle waited for ever, because a refused try for
 // another tag had held its room for a moment.
-func TestARefusedTryTakesNoRoomFromOthers(t *testing.T) {
+func TestPublisher_Publish_aRefusedTryTakesNoRoomFromOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900}})
@@ -54,7 +54,7 @@ func TestARefusedTryTakesNoRoomFromOthers(t *testing.T) {
 
 // Users saw a core busy for as long as a subscriber was full: a refused try
 // gave back what it had taken, and so woke itself.
-func TestARefusedTryWakesNoPublisher(t *testing.T) {
+func TestPublisher_Publish_aRefusedTryWakesNoPublisher(t *testing.T) {
 	tests := []struct {
 		name string
 		cfg  bus.PublisherConfig
@@ -116,7 +116,7 @@ func TestARefusedTryWakesNoPublisher(t *testing.T) {
 
 // Users waited for a message until the next one was published, hours later. A refused
 // message had opened its page, and the timer was not set.
-func TestAMessageAfterARefusedOneIsSentInTime(t *testing.T) {
+func TestPublisher_Publish_aMessageAfterARefusedOneIsSentInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 2048, MaxMessageBytes: 900}, MaxStreams: 1})
@@ -143,7 +143,7 @@ func TestAMessageAfterARefusedOneIsSentInTime(t *testing.T) {
 
 // Users with fewer streams than MaxStreams lost the sharing of pages for good:
 // streams that a change was about to leave counted too.
-func TestMaxStreamsCountsStreamsInUse(t *testing.T) {
+func TestPublisher_maxStreamsCountsStreamsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		const sets = 40
@@ -179,7 +179,7 @@ func (s *greedy) OnSendCompleted(c netio.Completion) {
 
 // Operators saw connections go without a word when a subscriber asked for more
 // answers than it read.
-func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
+func TestPublisher_namesASubscriberThatAsksWithoutReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Everything()})
@@ -210,7 +210,7 @@ func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
 
 // The model of senders found it: while a message larger than a page was being
 // sent, the small ones that latest kept behind it were written over it.
-func TestLatestKeepsALargeMessageApart(t *testing.T) {
+func TestPublisher_latestKeepsALargeMessageApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{PageBytes: 256, MaxMessageBytes: 600}})
@@ -230,9 +230,9 @@ func TestLatestKeepsALargeMessageApart(t *testing.T) {
 	})
 }
 
-// TestTheLargestMessageWithAPosition: a message of MaxMessageBytes has room on the wire with
+// TestPublisher_theLargestMessageWithAPosition: a message of MaxMessageBytes has room on the wire with
 // every policy. With its position, it was 8 bytes longer than the subscriber took.
-func TestTheLargestMessageWithAPosition(t *testing.T) {
+func TestPublisher_theLargestMessageWithAPosition(t *testing.T) {
 	for _, policy := range []bus.Policy{{}, {Kind: bus.DropOldest}, {Kind: bus.Latest}, {Kind: bus.Sample, Every: 1}} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

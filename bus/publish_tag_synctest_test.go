@@ -14,7 +14,7 @@ import (
 
 // A TagPublisher refuses what its publisher refuses, for the same reasons, and goes on when
 // the tag is served again.
-func TestATagPublisherIsAPublisher(t *testing.T) {
+func TestTagPublisher_isAPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{MaxMessageBytes: 1000, QueueBytes: 1 << 20}})
@@ -53,7 +53,7 @@ func TestATagPublisherIsAPublisher(t *testing.T) {
 
 // PublishContext of a TagPublisher waits for room, and its messages and those of the
 // publisher are one sequence.
-func TestATagPublisherWaitsForRoom(t *testing.T) {
+func TestTagPublisher_PublishContext_waitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000}})

@@ -50,7 +50,7 @@ func (b *lentBed) publish(data []byte) error {
 	return b.p.PublishZeroCopy(1, 3, data, func() { b.done.Add(1) })
 }
 
-func TestAPayloadIsCopiedOnlyIfItMustBe(t *testing.T) {
+func TestPublisher_PublishZeroCopy_copiesAPayloadOnlyIfItMust(t *testing.T) {
 	tests := []struct {
 		name       string
 		regionOnly bool
@@ -97,7 +97,7 @@ func TestAPayloadIsCopiedOnlyIfItMustBe(t *testing.T) {
 	}
 }
 
-func TestAPayloadComesBackHoweverItEnds(t *testing.T) {
+func TestPublisher_PublishZeroCopy_aPayloadComesBackHoweverItEnds(t *testing.T) {
 	tests := []struct {
 		name   string
 		policy bus.Policy
@@ -143,7 +143,7 @@ func TestAPayloadComesBackHoweverItEnds(t *testing.T) {
 	}
 }
 
-func TestARefusedPayloadStaysTheCallers(t *testing.T) {
+func TestPublisher_PublishZeroCopy_aRefusedPayloadStaysTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLentBed(t, false, bus.Policy{})
 		accepted := int32(0)
@@ -179,7 +179,7 @@ func TestARefusedPayloadStaysTheCallers(t *testing.T) {
 	})
 }
 
-func TestAPayloadThatNeverChangesNeedsNoDone(t *testing.T) {
+func TestPublisher_PublishZeroCopy_noDoneIfThePayloadNeverChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLentBed(t, false, bus.Policy{})
 		b.net.Resume(anybody, anyPort(b.s.host))

@@ -88,7 +88,7 @@ type Publisher struct {
 
 	strangers, silent, stalled, broken atomic.Uint64 // connections
 
-	entryFailing atomic.Bool
+	entry entryTrouble
 
 	watch  *toptags.Watch                  // over the tags
 	opened time.Time                       // does not change
@@ -218,9 +218,10 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 	if p.registered, err = directory.Patient(dir).Announce(p.announced); err != nil {
 		return err
 	}
-	reportEntry(p.registered, p.loop, &p.entryFailing, p.event)
+	reportEntry(p.registered, p.loop, &p.entry, p.event)
 	p.tell(placeEvents(at, nil))
-	p.unfollow = followHost(p.cfg.host, l, at, p.move)
+	follows, watches := followHost(p.cfg.host, l, at, p.move), watchAddresses(p.cfg.host, l, at.Addresses, p.tell)
+	p.unfollow = func() { follows(); watches() }
 	return nil
 }
 

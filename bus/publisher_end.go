@@ -51,7 +51,7 @@ func (p *Publisher) withdraw() {
 	if p.unfollow != nil {
 		p.unfollow()
 	}
-	p.withdrawal.begin(p.registered, &p.entryFailing)
+	p.withdrawal.begin(p.registered, &p.entry)
 }
 
 // leave counts down the connections and the publisher itself; the last one frees the

@@ -17,7 +17,7 @@ import (
 
 // The Go heap ends the program when the system has no more: a publisher with a
 // large cache died with a stack.
-func TestMemoryThatTheMachineDoesNotHaveIsAnError(t *testing.T) {
+func TestNewPublisher_memoryThatTheMachineDoesNotHaveIsAnError(t *testing.T) {
 	const kept, most = min(511<<30, math.MaxInt), min(1<<40, math.MaxInt)
 	tests := []struct {
 		name string

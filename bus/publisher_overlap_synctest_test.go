@@ -14,9 +14,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestOverlappingSets is the case: each subscriber gets exactly its
+// TestPublisher_overlappingSets is the case: each subscriber gets exactly its
 // tags, in order, all of them, whether streams suffice or not.
-func TestOverlappingSets(t *testing.T) {
+func TestPublisher_overlappingSets(t *testing.T) {
 	for _, streams := range []int{1, 2, 64} {
 		t.Run(fmt.Sprintf("with at most %d streams", streams), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { overlappingSets(t, streams) })

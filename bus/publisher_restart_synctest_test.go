@@ -14,7 +14,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestTheOldPublisherIsFollowedByTheNewOne(t *testing.T) {
+func TestSubscriber_followsTheOldPublisherByTheNewOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		first := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -39,7 +39,7 @@ func TestTheOldPublisherIsFollowedByTheNewOne(t *testing.T) {
 	})
 }
 
-func TestAReconnectedSubscriberIsToldExactlyWhatItMissed(t *testing.T) {
+func TestSubscriber_thatReconnectsIsToldExactlyWhatItMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3)})

@@ -56,7 +56,8 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, portrait.Time(p.opened)
 	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backend.Name(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
 	showPlace(p.at.Load(), &st)
-	st.Silent, st.Broken, st.EntryFailing = p.silent.Load(), p.broken.Load(), p.entryFailing.Load()
+	st.Silent, st.Broken = p.silent.Load(), p.broken.Load()
+	st.EntryFailing, st.EntryCrowded = p.entry.failing.Load(), p.entry.crowded.Load()
 	st.KnownTags = p.fan.KnownTags()
 	st.Sending = &state.Sending{
 		CacheLimitBytes: p.cfg.CacheBytes, StallsEnded: p.stalled.Load(), Strangers: p.strangers.Load(),

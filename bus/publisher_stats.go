@@ -92,7 +92,7 @@ func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		NotAllowed: p.refusals.total.Load(),
 		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.Load(),
-		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entryFailing.Load(),
+		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entry.failing.Load(),
 	}
 	now := time.Now()
 	eps := p.lockedStats(&st, now)

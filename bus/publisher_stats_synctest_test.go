@@ -12,9 +12,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestStatsTellWhatTheEndpointsTake: a subscriber that does not read is given
+// TestPublisher_Stats_tellWhatTheEndpointsTake: a subscriber that does not read is given
 // small pages until its endpoint takes no more, and then all of them go out.
-func TestStatsTellWhatTheEndpointsTake(t *testing.T) {
+func TestPublisher_Stats_tellWhatTheEndpointsTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sends = 64 // that an endpoint takes
 		b := newBed(t)

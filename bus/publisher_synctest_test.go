@@ -63,7 +63,7 @@ func subscribe(tb testing.TB, s *subscriber, set tags.Set, h bus.Handler) *bus.S
 	return sub
 }
 
-func TestAPageIsSentWhenItIsFullOrDue(t *testing.T) {
+func TestPublisher_sendsAPageWhenItIsFullOrDue(t *testing.T) {
 	tests := []struct {
 		name     string
 		interval time.Duration
@@ -107,7 +107,7 @@ func TestAPageIsSentWhenItIsFullOrDue(t *testing.T) {
 	}
 }
 
-func TestAFullSubscriberRefusesTheMessageForEverybody(t *testing.T) {
+func TestPublisher_Publish_aFullSubscriberRefusesForEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		ready := 0
@@ -172,7 +172,7 @@ func TestAFullSubscriberRefusesTheMessageForEverybody(t *testing.T) {
 	})
 }
 
-func TestAMessageLargerThanAPageArrivesWhole(t *testing.T) {
+func TestPublisher_aMessageLargerThanAPageArrivesWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 4096, MaxMessageBytes: 100_000}})
@@ -197,7 +197,7 @@ func TestAMessageLargerThanAPageArrivesWhole(t *testing.T) {
 	})
 }
 
-func TestPublishRefusesATagThatIsNotThePublishers(t *testing.T) {
+func TestPublisher_Publish_refusesATagThatIsNotThePublishers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newBed(t).publisher(bus.PublisherConfig{Tags: tags.Of(1)})
 		err := p.Publish(2, nil)
@@ -208,7 +208,7 @@ func TestPublishRefusesATagThatIsNotThePublishers(t *testing.T) {
 	})
 }
 
-func TestEveryGoroutineMayPublish(t *testing.T) {
+func TestPublisher_Publish_everyGoroutineMay(t *testing.T) {
 	b := newBed(t)
 	p := b.publisher(bus.PublisherConfig{Tags: tags.Of(0, 1, 2, 3, 4), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1024}})
 	s := b.subscriber(bus.SubscriberConfig{})

@@ -23,7 +23,7 @@ func tagRange(tb testing.TB, lo, hi tags.Tag) tags.Set {
 	return set
 }
 
-func TestAnAddedTagIsDeliveredFromItsFirstMessage(t *testing.T) {
+func TestPublisher_AddTags_deliversFromTheFirstMessage(t *testing.T) {
 	tests := []struct {
 		name  string
 		first tags.Set // of the publisher, at first
@@ -68,7 +68,7 @@ func TestAnAddedTagIsDeliveredFromItsFirstMessage(t *testing.T) {
 	}
 }
 
-func TestARemovedTagIsRefusedAndItsLastMessagesArrive(t *testing.T) {
+func TestPublisher_RemoveTags_theLastMessagesArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{FlushInterval: time.Hour}})
@@ -106,7 +106,7 @@ func TestARemovedTagIsRefusedAndItsLastMessagesArrive(t *testing.T) {
 
 // A subscriber that is away when a tag is removed comes back to settle its account,
 // although the directory no longer lists any tag that it wants.
-func TestARemovedTagIsAccountedForAfterALoss(t *testing.T) {
+func TestPublisher_RemoveTags_isAccountedForAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -136,7 +136,7 @@ func TestARemovedTagIsAccountedForAfterALoss(t *testing.T) {
 	})
 }
 
-func TestPublishContextEndsWhenItsTagIsRemoved(t *testing.T) {
+func TestPublisher_PublishContext_endsWhenItsTagIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1024}})
@@ -169,7 +169,7 @@ func (f faulty) Announce(e directory.Entry) (directory.Registration, error) {
 
 func (faultyRegistration) Update(directory.Entry) error { return errDisk }
 
-func TestChangesOfTagsThatCannotBe(t *testing.T) {
+func TestPublisher_changesOfTagsThatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, _ := b.openPublisher(faulty{b.dir}, bus.PublisherConfig{Tags: tags.Of(1, 2)})
@@ -219,7 +219,7 @@ func (r flakyRegistration) Update(e directory.Entry) error {
 
 // A tag that was removed while the directory could not be changed does not come back
 // with the next change.
-func TestARemovedTagStaysRemoved(t *testing.T) {
+func TestPublisher_RemoveTags_aRemovedTagStaysRemoved(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*bus.Publisher) error
@@ -256,7 +256,7 @@ func TestARemovedTagStaysRemoved(t *testing.T) {
 }
 
 // A subscriber need not wait for the publisher's end to know that it has all.
-func TestTheFinalPositionOfARemovedTagIsTold(t *testing.T) {
+func TestPublisher_RemoveTags_tellsTheFinalPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})

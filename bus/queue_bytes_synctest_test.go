@@ -14,7 +14,7 @@ import (
 // A link that is down for ten seconds costs nothing if the queue holds as many bytes as
 // are published meanwhile: small messages at a low rate, each nearly a page of its own. A
 // second subscriber on a good link has every page sealed in time.
-func TestASlowStreamOfSmallMessagesOutlastsADeadLink(t *testing.T) {
+func TestPublisher_aSlowStreamOfSmallMessagesOutlastsADeadLink(t *testing.T) {
 	for _, policy := range []bus.Policy{{}, {Kind: bus.DropNewest}, {Kind: bus.DropOldest}} {
 		for name, others := range map[string]int{"alone": 0, "beside a fast one": 1} {
 			t.Run(policy.String()+" "+name, func(t *testing.T) {

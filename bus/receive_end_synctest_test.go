@@ -16,7 +16,7 @@ import (
 
 // Users' handlers were called after they had closed what they belonged to, and
 // used what they had freed.
-func TestAHandlerIsNotCalledAfterACloseInsideAHandler(t *testing.T) {
+func TestHandler_isNotCalledAfterACloseInsideAHandler(t *testing.T) {
 	tests := []struct {
 		name     string
 		messages int // in one page
@@ -60,7 +60,7 @@ func TestAHandlerIsNotCalledAfterACloseInsideAHandler(t *testing.T) {
 }
 
 // Users who cancelled an iteration stayed in it for as long as messages came.
-func TestACancelledIterationEndsWhileMessagesCome(t *testing.T) {
+func TestSubscription_Messages_endsWhenCancelledWhileMessagesCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -98,7 +98,7 @@ func TestACancelledIterationEndsWhileMessagesCome(t *testing.T) {
 
 // Users' memory filled up although QueueBytes was set: a full queue held back
 // only the publishers that were there when it had become full.
-func TestAFullQueueHoldsBackEveryPublisher(t *testing.T) {
+func TestSubscriber_aFullQueueHoldsBackEveryPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		const limit, publishers = 4, 3

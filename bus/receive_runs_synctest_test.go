@@ -40,9 +40,9 @@ func withStatus(m bus.Message) string {
 	return fmt.Sprintf("%d#%d/%d %s", uint64(m.Tag), m.Counter, m.Status, m.Data)
 }
 
-// TestEveryWayToReceiveSeesTheSame compares the ways that take messages in runs with the
+// TestSubscription_everyWayToReceiveSeesTheSame compares the ways that take messages in runs with the
 // handler, which takes them one by one.
-func TestEveryWayToReceiveSeesTheSame(t *testing.T) {
+func TestSubscription_everyWayToReceiveSeesTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{FlushInterval: time.Hour, PageBytes: 4096}})

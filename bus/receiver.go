@@ -100,9 +100,10 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if r.registered, err = directory.Patient(dir).Announce(r.describe(at)); err != nil {
 		return err
 	}
-	reportEntry(r.registered, r.sub.loop, &r.sub.counters.entryFailing, r.sub.event)
+	reportEntry(r.registered, r.sub.loop, &r.sub.counters.entry, r.sub.event)
 	r.tell(placeEvents(at, nil))
-	r.unfollow = followHost(r.cfg.host, l, at, r.move)
+	follows, watches := followHost(r.cfg.host, l, at, r.move), watchAddresses(r.cfg.host, l, at.Addresses, r.tell)
+	r.unfollow = func() { follows(); watches() }
 	return nil
 }
 
@@ -138,7 +139,7 @@ func (r *Receiver) withdraw() {
 	if r.unfollow != nil {
 		r.unfollow()
 	}
-	r.withdrawal.begin(r.registered, &r.sub.counters.entryFailing)
+	r.withdrawal.begin(r.registered, &r.sub.counters.entry)
 }
 
 // Addr returns the address on which the receiver listens, with the real port.

@@ -17,7 +17,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestTheCallbacksOfBothMayCallEverything(t *testing.T) {
+func TestSender_callbacksOfBothEndsMayCallEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		var r *receiver
@@ -73,7 +73,7 @@ func TestTheCallbacksOfBothMayCallEverything(t *testing.T) {
 	})
 }
 
-func TestAReceiverSurvivesStrangers(t *testing.T) {
+func TestReceiver_survivesStrangers(t *testing.T) {
 	good := subscription.Hello{Instance: "x", Role: subscription.RoleSender, MaxMessageBytes: 1 << 14}
 	with := func(change func(*subscription.Hello)) func(*testing.T) [][]byte {
 		return func(t *testing.T) [][]byte {
@@ -129,9 +129,9 @@ func TestAReceiverSurvivesStrangers(t *testing.T) {
 	}
 }
 
-// TestAStrangerThatAsksForAcks: a sender that does not read the answers to its pages
+// TestReceiver_aStrangerThatAsksForAcks: a sender that does not read the answers to its pages
 // is not read from any more, and if it has promised beats, it is named.
-func TestAStrangerThatAsksForAcks(t *testing.T) {
+func TestReceiver_aStrangerThatAsksForAcks(t *testing.T) {
 	t.Run("without beats", func(t *testing.T) { testAsksForAcks(t, 0) })
 	t.Run("with beats", func(t *testing.T) { testAsksForAcks(t, 1000) })
 }
@@ -164,7 +164,7 @@ func testAsksForAcks(t *testing.T, beats int) {
 	})
 }
 
-func TestAReceiverIsRefusedWithAReason(t *testing.T) {
+func TestSender_refusesAReceiverWithAReason(t *testing.T) {
 	tests := []struct {
 		name  string
 		entry func(*directory.Entry)
@@ -213,7 +213,7 @@ func withInstance(e directory.Entry, model string) directory.Entry {
 	return e
 }
 
-func TestTheConfigurationsOfBoth(t *testing.T) {
+func TestReceiverConfig_Validate_theConfigurationsOfBoth(t *testing.T) {
 	err := bus.ReceiverConfig{
 		Common: bus.Common{Name: strings.Repeat("x", 256), HeartbeatInterval: 1, HeartbeatTimeout: 1}, Receiving: bus.Receiving{MaxMessageBytes: 1 << 30}, MaxSenders: -1,
 		Subscription: bus.SubscriptionConfig{BacklogBytes: -1, Duplicates: bus.DuplicatesNewest, Timeout: time.Second},
@@ -241,7 +241,7 @@ func TestTheConfigurationsOfBoth(t *testing.T) {
 
 // A sender that has sent nothing does not give way to one of a host that has as many of
 // these.
-func TestASilentSenderOfAnotherHostIsSpared(t *testing.T) {
+func TestReceiver_sparesASilentSenderOfAnotherHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), MaxSenders: 2}, newCollector().handle)

@@ -20,7 +20,7 @@ import (
 
 // A refusal that was longer than a text of the protocol could not be sent: the
 // connection was cut again and again, and the subscriber never heard why.
-func TestALongRefusalArrivesShortened(t *testing.T) {
+func TestPublisher_aLongRefusalArrivesShortened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: slices.Repeat([]bus.PolicyKind{bus.Disconnect}, 40)}})
@@ -49,7 +49,7 @@ func TestALongRefusalArrivesShortened(t *testing.T) {
 const hostileText = "x\x1b[2J\nsubscriber: all is well\u202e\xff"
 
 // The text in a peer's hello reached the terminal of an operator raw, in the events.
-func TestAHelloIsSafeToShow(t *testing.T) {
+func TestPublisher_aHelloIsSafeToShow(t *testing.T) {
 	good := subscription.Hello{Instance: "x", MaxMessageBytes: 1 << 30}
 	tests := []struct {
 		field  string
@@ -97,8 +97,8 @@ func TestAHelloIsSafeToShow(t *testing.T) {
 	}
 }
 
-// TestARefusalIsSafeToShow: an impostor gives a subscriber a hostile text as its reason.
-func TestARefusalIsSafeToShow(t *testing.T) {
+// TestSubscriber_aRefusalIsSafeToShow: an impostor gives a subscriber a hostile text as its reason.
+func TestSubscriber_aRefusalIsSafeToShow(t *testing.T) {
 	for _, answer := range []subscription.Message{
 		&subscription.Refused{Reason: hostileText},
 		&subscription.Refused{ID: 1, Reason: hostileText},

@@ -62,7 +62,7 @@ func (j *joining) check(t *testing.T, r *replayed) {
 
 // A subscriber that joins while several goroutines publish gets old and new messages
 // without a hole between them.
-func TestJoiningWhilePublishing(t *testing.T) {
+func TestSubscriber_joiningWhilePublishing(t *testing.T) {
 	for _, streams := range []int{1, 64} {
 		t.Run(fmt.Sprintf("with at most %d streams", streams), func(t *testing.T) { joinWhilePublishing(t, streams) })
 	}

@@ -26,7 +26,7 @@ func join(tb testing.TB, s *subscriber, set tags.Set, cfg bus.SubscriptionConfig
 	return sub, c
 }
 
-func TestOldMessagesComeForTagsThatAreNewInTheirLane(t *testing.T) {
+func TestSubscription_oldMessagesComeForTagsNewInTheirLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})
@@ -61,7 +61,7 @@ func TestOldMessagesComeForTagsThatAreNewInTheirLane(t *testing.T) {
 	})
 }
 
-func TestOldMessagesLeaveHalfOfTheRoom(t *testing.T) {
+func TestPublisher_oldMessagesLeaveHalfOfTheRoom(t *testing.T) {
 	for _, policy := range []bus.Policy{{}, {Kind: bus.DropNewest}, {Kind: bus.DropOldest}} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestOldMessagesLeaveHalfOfTheRoom(t *testing.T) {
 
 // A pool that is nearly in use is not used up by those who come late, and those
 // who may lose messages leave half of it alone.
-func TestOldMessagesLeaveHalfOfThePool(t *testing.T) {
+func TestPublisher_oldMessagesLeaveHalfOfThePool(t *testing.T) {
 	tests := []struct {
 		policy      bus.Policy
 		least, most int // pages free
@@ -137,7 +137,7 @@ func TestOldMessagesLeaveHalfOfThePool(t *testing.T) {
 
 // A tag of which nothing had come, and one that another subscription asked for
 // meanwhile, are made up for as well.
-func TestASubscriptionThatJoinsDuringTheReconnectTakesNothingAway(t *testing.T) {
+func TestSubscription_thatJoinsDuringTheReconnectTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})
@@ -169,7 +169,7 @@ func TestASubscriptionThatJoinsDuringTheReconnectTakesNothingAway(t *testing.T) 
 	})
 }
 
-func TestCachesAreConfiguredTogether(t *testing.T) {
+func TestPublisherConfig_Validate_cachesAreConfiguredTogether(t *testing.T) {
 	tests := []struct {
 		name string
 		cfg  bus.PublisherConfig

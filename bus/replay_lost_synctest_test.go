@@ -26,7 +26,7 @@ type lostConnection struct {
 	lost   uint64
 }
 
-func TestALostConnectionIsMadeUpFor(t *testing.T) {
+func TestSubscriber_aLostConnectionIsMadeUpFor(t *testing.T) {
 	tests := []lostConnection{
 		{"without a cache all is lost", 0, bus.SubscriptionConfig{}, 3, 5, 20, nil, 5},
 		{"a cache that is deep enough loses nothing", 10, bus.SubscriptionConfig{}, 3, 5, 20, counters(4, 8), 0},

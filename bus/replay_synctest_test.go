@@ -40,7 +40,7 @@ type lateJoiner struct {
 	want   map[tags.Tag][]uint64 // counters of what comes before anything new
 }
 
-func TestALateJoinerGetsWhatIsKept(t *testing.T) {
+func TestSubscriber_thatJoinsLateGetsWhatIsKept(t *testing.T) {
 	tests := []lateJoiner{
 		{"nothing without a cache", 0, 0, bus.SubscriptionConfig{Replay: 5}, map[tags.Tag]uint64{1: 9}, 20, nil},
 		{"nothing unless asked for", 5, 0, bus.SubscriptionConfig{}, map[tags.Tag]uint64{1: 9}, 20, nil},
@@ -238,7 +238,7 @@ func (r *replayed) check(tb testing.TB, size int) {
 	}
 }
 
-func TestManyTagsAreReplayed(t *testing.T) {
+func TestSubscriber_manyTagsAreReplayed(t *testing.T) {
 	const known = 5000
 	tests := []struct {
 		name      string

@@ -91,9 +91,9 @@ func (b *bed) ids(t *testing.T) (first, second bus.RequestID) {
 	return d.ids[0], d.ids[1]
 }
 
-// TestIDsOnAllWays publishes messages with and without ids in a row. All arrive as they
+// TestRequestID_onAllWays publishes messages with and without ids in a row. All arrive as they
 // were published, whichever way they go, and from the cache.
-func TestIDsOnAllWays(t *testing.T) {
+func TestRequestID_onAllWays(t *testing.T) {
 	for _, apart := range []time.Duration{0, 10 * time.Millisecond} {
 		t.Run(fmt.Sprint(apart, " apart"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -151,7 +151,7 @@ func shown(counter int, status bus.Status, data string, id bus.RequestID) string
 	return fmt.Sprintf("#%d status %d, %d bytes %08x, id %v", counter, status, len(data), crc32.ChecksumIEEE([]byte(data)), id)
 }
 
-func TestARetainedRequestKeepsItsID(t *testing.T) {
+func TestMessage_Retain_keepsTheIDOfARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		first, second := b.ids(t)
@@ -200,7 +200,7 @@ func TestARetainedRequestKeepsItsID(t *testing.T) {
 	})
 }
 
-func TestAReplyThatIsNotPublished(t *testing.T) {
+func TestPublisher_Reply_thatIsNotPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		id, _ := b.ids(t)

@@ -77,7 +77,7 @@ func wantRequests(t *testing.T, r *bus.Requester, want bus.RequesterStats) {
 
 // Two requesters of one device send the same commands, and the device answers in another
 // order: each gets its own replies.
-func TestTwoRequestersOfOneDevice(t *testing.T) {
+func TestRequester_twoOfOneDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		d := b.askers()
@@ -102,7 +102,7 @@ func TestTwoRequestersOfOneDevice(t *testing.T) {
 
 // A reply comes after its request has ended, while one with the same bytes waits, as after
 // a retry.
-func TestALateReplyIsNotMistakenForAnother(t *testing.T) {
+func TestRequester_aLateReplyIsNotMistakenForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		d := b.askers()
@@ -119,7 +119,7 @@ func TestALateReplyIsNotMistakenForAnother(t *testing.T) {
 	})
 }
 
-func TestASecondReplyIsCounted(t *testing.T) {
+func TestRequester_aSecondReplyIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		d := b.askers()
@@ -141,7 +141,7 @@ func TestASecondReplyIsCounted(t *testing.T) {
 }
 
 // A device ends with a command that it has not answered, and another run of it comes.
-func TestADeviceThatRestarts(t *testing.T) {
+func TestRequester_aDeviceThatRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		old := b.askers()
@@ -164,7 +164,7 @@ func TestADeviceThatRestarts(t *testing.T) {
 }
 
 // A requester that ends, and another that takes its place, do not share ids.
-func TestARequesterDoesNotGetTheRepliesOfOneBefore(t *testing.T) {
+func TestRequester_doesNotGetTheRepliesOfOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		d := b.askers()
@@ -185,7 +185,7 @@ func TestARequesterDoesNotGetTheRepliesOfOneBefore(t *testing.T) {
 	})
 }
 
-func TestAReplyWithoutID(t *testing.T) {
+func TestRequester_aReplyWithoutID(t *testing.T) {
 	t.Run("answers nothing, and the error says what to do", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)

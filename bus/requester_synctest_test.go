@@ -70,7 +70,7 @@ func whole(command []byte, reply bus.Message) bool {
 	return string(reply.Data) == "re: "+string(command)
 }
 
-func TestARequestIsAnswered(t *testing.T) {
+func TestRequester_Request_isAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.device()
@@ -93,7 +93,7 @@ func TestARequestIsAnswered(t *testing.T) {
 	})
 }
 
-func TestARequestWithoutReply(t *testing.T) {
+func TestRequester_Request_withoutReply(t *testing.T) {
 	tests := []struct {
 		name    string
 		timeout time.Duration
@@ -128,7 +128,7 @@ func TestARequestWithoutReply(t *testing.T) {
 	}
 }
 
-func TestRequestsAtOnce(t *testing.T) {
+func TestRequester_Request_manyAtOnce(t *testing.T) {
 	tests := []struct {
 		name   string
 		device func(*bed) *device
@@ -165,7 +165,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	}
 }
 
-func TestARequestThatCannotBeSent(t *testing.T) {
+func TestRequester_Request_thatCannotBeSent(t *testing.T) {
 	t.Run("the replies have no publisher", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
@@ -251,7 +251,7 @@ func TestARequestThatCannotBeSent(t *testing.T) {
 	})
 }
 
-func TestCloseEndsTheRequestsThatWait(t *testing.T) {
+func TestRequester_Close_endsTheRequestsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.device()

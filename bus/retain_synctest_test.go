@@ -38,7 +38,7 @@ func publishNumbered(t *testing.T, p *publisher, n int) {
 	}
 }
 
-func TestRetainedMessagesOutliveTheirHandler(t *testing.T) {
+func TestMessage_Retain_outlivesTheHandler(t *testing.T) {
 	shared := netio.Config{SharedReceive: netio.SharedBuffers{Buffers: 2, BufferBytes: 1 << 20}}
 	tests := []struct {
 		name   string
@@ -101,7 +101,7 @@ func TestRetainedMessagesOutliveTheirHandler(t *testing.T) {
 	}
 }
 
-func TestRetainingTooMuchIsRefusedAndLosesNothing(t *testing.T) {
+func TestMessage_Retain_tooMuchIsRefusedAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -149,7 +149,7 @@ func TestRetainingTooMuchIsRefusedAndLosesNothing(t *testing.T) {
 	})
 }
 
-func TestOnlyAMessageOfNowCanBeRetained(t *testing.T) {
+func TestMessage_Retain_onlyAMessageOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -184,7 +184,7 @@ func TestOnlyAMessageOfNowCanBeRetained(t *testing.T) {
 	})
 }
 
-func TestAReceiverRetains(t *testing.T) {
+func TestMessage_Retain_atAReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		var all []kept

@@ -13,7 +13,7 @@ import (
 )
 
 // The other direction: a sender waits for a receiver that it has lost.
-func TestASenderThatEndsWaitsForAReceiverThatItHasLost(t *testing.T) {
+func TestSender_Drain_waitsForAReceiverThatItHasLost(t *testing.T) {
 	for _, before := range []time.Duration{-time.Millisecond, 0, 50 * time.Millisecond, 120 * time.Millisecond} {
 		t.Run(before.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestASenderThatEndsWaitsForAReceiverThatItHasLost(t *testing.T) {
 }
 
 // A receiver that was lost just when Drain had begun was not dialed again.
-func TestASenderDialsAReceiverThatIsLostWhileDrainBegins(t *testing.T) {
+func TestSender_Drain_dialsAReceiverThatIsLostAsItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.net.SetDelay(anybody, anybody, 5*time.Millisecond)

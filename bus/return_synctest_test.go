@@ -66,7 +66,7 @@ func (r *endRun) check(where string) {
 
 // A connection that was reset just before the publisher ended left messages in
 // no count, and both ends were content.
-func TestAPublisherThatEndsWaitsForASubscriberThatItHasLost(t *testing.T) {
+func TestPublisher_Drain_waitsForASubscriberThatItHasLost(t *testing.T) {
 	for before := -20 * time.Millisecond; before < 300*time.Millisecond; before += 3 * time.Millisecond {
 		name := fmt.Sprintf("reset %v before the end", before)
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestAPublisherThatEndsWaitsForASubscriberThatItHasLost(t *testing.T) {
 	}
 }
 
-func TestAPublisherThatEndsSendsAgainWhatWasLost(t *testing.T) {
+func TestPublisher_Drain_sendsAgainWhatWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newEndRun(t, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1000, CacheBytes: 1 << 20}})
 		r.bed.net.Stall(anybody, anyPort(r.sub.host))
@@ -125,7 +125,7 @@ func TestAPublisherThatEndsSendsAgainWhatWasLost(t *testing.T) {
 }
 
 // A subscriber that does not come back is reported, and its end is unknown at both ends.
-func TestAPublisherThatEndsTellsOfASubscriberThatDoesNotComeBack(t *testing.T) {
+func TestPublisher_Drain_tellsOfASubscriberThatDoesNotComeBack(t *testing.T) {
 	tests := []struct {
 		name   string
 		ago    time.Duration // before the end
@@ -172,7 +172,7 @@ func TestAPublisherThatEndsTellsOfASubscriberThatDoesNotComeBack(t *testing.T) {
 }
 
 // The drain timeout ends the wait, and Close does.
-func TestTheWaitForALostSubscriberEnds(t *testing.T) {
+func TestPublisher_Drain_theWaitForALostSubscriberEnds(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newEndRun(t, bus.PublisherConfig{})
@@ -195,7 +195,7 @@ func TestTheWaitForALostSubscriberEnds(t *testing.T) {
 }
 
 // A stranger is not let in while the publisher waits.
-func TestAPublisherThatEndsTakesNoOtherSubscribers(t *testing.T) {
+func TestPublisher_Drain_takesNoOtherSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newEndRun(t, bus.PublisherConfig{})
 		entries, err := r.bed.dir.List()
@@ -224,7 +224,7 @@ func TestAPublisherThatEndsTakesNoOtherSubscribers(t *testing.T) {
 
 // A publisher that says goodbye before the account of a lost connection is settled
 // leaves an unknown end.
-func TestAGoodbyeBeforeTheAccountIsSettledIsNone(t *testing.T) {
+func TestSubscriber_aGoodbyeBeforeTheAccountIsSettledIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		greeting := hello(t, subscription.Hello{Instance: "hasty", MaxMessageBytes: 1 << 14})
@@ -243,7 +243,7 @@ func TestAGoodbyeBeforeTheAccountIsSettledIsNone(t *testing.T) {
 
 // A subscriber that was back, and was refused all that it asked for, heard no goodbye:
 // the publisher waited for it until its context ended.
-func TestAPublisherThatEndsLetsThoseGoThatItRefuses(t *testing.T) {
+func TestPublisher_Drain_letsThoseGoThatItRefuses(t *testing.T) {
 	head, _ := endless(subscription.MaxParts + 1)
 	for name, request := range map[string]*subscription.Subscribe{
 		"for the policy":     {ID: 2, Lane: 2, Policy: "latest", Set: setOf(t, 1)},

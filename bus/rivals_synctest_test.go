@@ -82,7 +82,7 @@ func (r *rivals) wantAlarms(t *testing.T, want ...tags.Set) {
 	}
 }
 
-func TestSeveralPublishersOfATag(t *testing.T) {
+func TestSubscriber_severalPublishersOfATag(t *testing.T) {
 	tests := []struct {
 		name string
 		how  bus.Duplicates
@@ -118,7 +118,7 @@ func TestSeveralPublishersOfATag(t *testing.T) {
 	}
 }
 
-func TestAnotherPublisherOfTheSameTagTakesOver(t *testing.T) {
+func TestSubscriber_anotherPublisherOfTheSameTagTakesOver(t *testing.T) {
 	tests := []struct {
 		name  string
 		how   bus.Duplicates
@@ -161,7 +161,7 @@ func TestAnotherPublisherOfTheSameTagTakesOver(t *testing.T) {
 }
 
 // A later publisher that has only tags of the first one is not even dialed.
-func TestARefusedPublisherIsNotConnected(t *testing.T) {
+func TestSubscriber_doesNotConnectARefusedPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		got := make(origins)
@@ -194,7 +194,7 @@ func TestARefusedPublisherIsNotConnected(t *testing.T) {
 
 // A subscriber that comes later than both goes by the times that they gave
 // the directory, not by their names there.
-func TestALateSubscriberTakesTheNewest(t *testing.T) {
+func TestSubscriber_thatIsLateTakesTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		var all []*publisher
@@ -221,7 +221,7 @@ func TestALateSubscriberTakesTheNewest(t *testing.T) {
 }
 
 // Each subscription has its own way, on the same connection and lane.
-func TestSubscriptionsDifferInWhatTheyDoWithDuplicates(t *testing.T) {
+func TestSubscription_eachHasItsOwnWayWithDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRivals(t, bus.DuplicatesAll)
 		newest := make(origins)
@@ -239,9 +239,9 @@ func TestSubscriptionsDifferInWhatTheyDoWithDuplicates(t *testing.T) {
 	})
 }
 
-// TestTheOldOneTakesOverFromOneThatIsClosed: it leaves the directory first, and then its
+// TestSubscriber_theOldOneTakesOverFromOneThatIsClosed: it leaves the directory first, and then its
 // connection ends. The other one was not asked again.
-func TestTheOldOneTakesOverFromOneThatIsClosed(t *testing.T) {
+func TestSubscriber_theOldOneTakesOverFromOneThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		old := b.publisher(bus.PublisherConfig{Common: bus.Common{Name: "old"}, Tags: tags.Of(1)})

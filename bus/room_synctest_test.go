@@ -60,7 +60,7 @@ func (b *roomBed) take(n int) {
 	synctest.Wait()
 }
 
-func TestAPublisherIsToldOfAQuarterOfTheQueue(t *testing.T) {
+func TestPublisher_isToldOfAQuarterOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRoomBed(t)
 		for i := range roomPages/4 - 1 {
@@ -78,7 +78,7 @@ func TestAPublisherIsToldOfAQuarterOfTheQueue(t *testing.T) {
 }
 
 // A publisher that waits for a subscriber stops waiting when the subscriber leaves.
-func TestAPublisherGoesOnWhenTheFullSubscriberDoesNotWantTheTagAnyMore(t *testing.T) {
+func TestPublisher_goesOnWhenTheFullSubscriberLeavesTheTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRoomBed(t)
 		done := make(chan error, 1)
@@ -100,7 +100,7 @@ func TestAPublisherGoesOnWhenTheFullSubscriberDoesNotWantTheTagAnyMore(t *testin
 
 // A caller that waits for more room than others is woken too, after these have found
 // theirs.
-func TestALargeMessageIsNotForgotten(t *testing.T) {
+func TestPublisher_PublishContext_aLargeMessageIsNotForgotten(t *testing.T) {
 	tests := []struct {
 		name string
 		tag  tags.Tag

@@ -41,9 +41,9 @@ func (b *scaleBed) announceMany(n int) (steps int) {
 	return steps
 }
 
-// TestTheWorkOfADirectoryEventIsProportional: twice as many entries are at most 2.3
+// TestSubscriber_theWorkOfADirectoryEventIsProportional: twice as many entries are at most 2.3
 // times the work for one of them.
-func TestTheWorkOfADirectoryEventIsProportional(t *testing.T) {
+func TestSubscriber_theWorkOfADirectoryEventIsProportional(t *testing.T) {
 	const size = 300
 	once, twice := newScaleBed(t).announceMany(size), newScaleBed(t).announceMany(2*size)
 	t.Logf("got %d and %d steps", once, twice)
@@ -52,9 +52,9 @@ func TestTheWorkOfADirectoryEventIsProportional(t *testing.T) {
 	}
 }
 
-// TestTheWorkOfOffersIsProportional: so is the work of looking at all entries, and it is
+// TestSubscriber_Offers_theWorkIsProportional: so is the work of looking at all entries, and it is
 // cut into slices.
-func TestTheWorkOfOffersIsProportional(t *testing.T) {
+func TestSubscriber_Offers_theWorkIsProportional(t *testing.T) {
 	look := func(n int) (steps, longest int) {
 		b := newScaleBed(t)
 		b.announceMany(n)

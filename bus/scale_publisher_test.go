@@ -99,10 +99,10 @@ var publisherLives = []struct {
 	{"lanes", 500, 20_000, lanesOfAPublisher, nil},
 }
 
-// TestTheWorkOfAPublisherIsProportional: twice as many tags, subscriptions,
+// TestPublisher_theWorkIsProportional: twice as many tags, subscriptions,
 // connections, routes or lanes are at most 2.3 times the work in whatever happens to
 // them.
-func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
+func TestPublisher_theWorkIsProportional(t *testing.T) {
 	const (
 		freeSteps = 500       // do not depend on the number
 		freeBytes = 512 << 10 // nor do these
@@ -149,9 +149,9 @@ func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
 // they are the same there.
 func limits() bool { return testkit.All() && !testkit.Race }
 
-// TestNoSliceOfAPublisherWorksLong: however many there are, the loop is given back
+// TestPublisher_noSliceWorksLong: however many there are, the loop is given back
 // soon. With TAGBUS_TESTS=all there are as many as the documentation promises.
-func TestNoSliceOfAPublisherWorksLong(t *testing.T) {
+func TestPublisher_noSliceWorksLong(t *testing.T) {
 	for _, l := range publisherLives {
 		t.Run(l.name, func(t *testing.T) {
 			size := testkit.Fewer(4 * l.size)

@@ -69,9 +69,9 @@ func (x site) arrive(tb testing.TB, n int) (b *scaleBed, steps, longest int) {
 // would be 16 times the work.
 const mostTimes = 10
 
-// TestPublishersThatAppearAtOnce: four times as many publishers, none of which has a tag
+// TestSubscriber_publishersThatAppearAtOnce: four times as many publishers, none of which has a tag
 // of another, are little more than four times the work, and each slice of it is short.
-func TestPublishersThatAppearAtOnce(t *testing.T) {
+func TestSubscriber_publishersThatAppearAtOnce(t *testing.T) {
 	for _, x := range sites {
 		t.Run(x.name, func(t *testing.T) {
 			size := testkit.Fewer(1000)
@@ -88,9 +88,9 @@ func TestPublishersThatAppearAtOnce(t *testing.T) {
 	}
 }
 
-// TestARackIsLost: publishers that go at once are little work too, and all but the last
+// TestSubscriber_aRackIsLost: publishers that go at once are little work too, and all but the last
 // few are forgotten.
-func TestARackIsLost(t *testing.T) {
+func TestSubscriber_aRackIsLost(t *testing.T) {
 	gone := func(n int) (steps, longest int) {
 		b, _, _ := sites[2].arrive(t, n)
 		before := 0

@@ -158,7 +158,7 @@ var lives = []struct {
 
 // Twice as many tags, or subscriptions, are at most 2.3 times the work in whatever
 // happens to them.
-func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
+func TestSubscriber_theWorkIsProportional(t *testing.T) {
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) {
 			size := testkit.Fewer(l.size)
@@ -207,7 +207,7 @@ var mostSteps = workqueue.SliceSteps + 8192*(intake.StepsPerTag+4)
 
 // However many tags there are, or subscriptions, the loop is given back soon. With
 // TAGBUS_TESTS=all there are as many as the documentation promises, for some minutes.
-func TestNoSliceOfASubscriberWorksLong(t *testing.T) {
+func TestSubscriber_noSliceWorksLong(t *testing.T) {
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) {
 			size := testkit.Fewer(l.slice)

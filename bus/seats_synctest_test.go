@@ -18,7 +18,7 @@ import (
 )
 
 // A connection that asks for nothing, or for nothing any more, is ended.
-func TestAConnectionThatAsksForNothingIsEnded(t *testing.T) {
+func TestPublisher_endsAConnectionThatAsksForNothing(t *testing.T) {
 	tests := []struct {
 		name string
 		ask  func(t *testing.T, ep netio.Endpoint)
@@ -80,7 +80,7 @@ func TestAConnectionThatAsksForNothingIsEnded(t *testing.T) {
 
 // A subscriber that asks for tags gets in, however many connections from another host,
 // or from its own, ask for nothing.
-func TestAFloodOfIdleConnectionsKeepsNoSubscriberOut(t *testing.T) {
+func TestPublisher_aFloodOfIdleConnectionsKeepsNoSubscriberOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 16
 		b := newBed(t)
@@ -111,7 +111,7 @@ func TestAFloodOfIdleConnectionsKeepsNoSubscriberOut(t *testing.T) {
 }
 
 // One host cannot take all places, even with subscriptions.
-func TestAHostHasAShareOfThePlaces(t *testing.T) {
+func TestPublisher_aHostHasAShareOfThePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 16})
@@ -132,7 +132,7 @@ func TestAHostHasAShareOfThePlaces(t *testing.T) {
 }
 
 // On loopback there is no other host to leave room for.
-func TestLoopbackMayTakeAllPlaces(t *testing.T) {
+func TestPublisher_loopbackMayTakeAllPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.host = netip.MustParseAddr("127.0.0.0")
@@ -149,7 +149,7 @@ func TestLoopbackMayTakeAllPlaces(t *testing.T) {
 }
 
 // A subscriber that connects again is not kept out by its own old connection.
-func TestASubscriberThatComesBackTakesItsOldPlace(t *testing.T) {
+func TestPublisher_aSubscriberThatComesBackTakesItsOldPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 1, Common: bus.Common{HeartbeatTimeout: bus.HeartbeatsOff}})
@@ -168,7 +168,7 @@ func TestASubscriberThatComesBackTakesItsOldPlace(t *testing.T) {
 }
 
 // Connections that say nothing have a bound of their own: the oldest give way.
-func TestSilentConnectionsKeepNoSubscriberOut(t *testing.T) {
+func TestPublisher_silentConnectionsKeepNoSubscriberOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 8})
@@ -186,7 +186,7 @@ func TestSilentConnectionsKeepNoSubscriberOut(t *testing.T) {
 }
 
 // A sender that sends gets in, however many come from another host and send nothing.
-func TestAFloodOfSilentSendersKeepsNoSenderOut(t *testing.T) {
+func TestReceiver_aFloodOfSilentSendersKeepsNoSenderOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 16
 		b := newBed(t)
@@ -222,7 +222,7 @@ func TestAFloodOfSilentSendersKeepsNoSenderOut(t *testing.T) {
 	})
 }
 
-func TestTheLimitsOfStrangersAreChecked(t *testing.T) {
+func TestPublisherConfig_Validate_theLimitsOfStrangersAreChecked(t *testing.T) {
 	err := bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribersPerHost: -1}.Validate()
 	for _, field := range []string{"MaxSubscribersPerHost"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
@@ -233,7 +233,7 @@ func TestTheLimitsOfStrangersAreChecked(t *testing.T) {
 
 // A connection that claims to be a subscriber of another host, and is refused, frees the
 // place of none: otherwise a peer with two addresses never runs out of places.
-func TestARefusedNewcomerFreesNoPlace(t *testing.T) {
+func TestPublisher_aRefusedNewcomerFreesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		const most, share = 8, 6

@@ -12,7 +12,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestAReconnectedReceiverIsToldExactlyWhatItMissed(t *testing.T) {
+func TestReceiver_thatReconnectsIsToldExactlyWhatItMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)
@@ -52,7 +52,7 @@ func TestAReconnectedReceiverIsToldExactlyWhatItMissed(t *testing.T) {
 	})
 }
 
-func TestAReceiverRestarts(t *testing.T) {
+func TestSender_aReceiverRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		old := make(inbox)
@@ -77,7 +77,7 @@ func TestAReceiverRestarts(t *testing.T) {
 	})
 }
 
-func TestASenderThatIsKilled(t *testing.T) {
+func TestReceiver_aSenderThatIsKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {})
@@ -102,9 +102,9 @@ func TestASenderThatIsKilled(t *testing.T) {
 	})
 }
 
-// TestASenderThatLostItsConnectionUnnoticed: the receiver still has the old
+// TestSender_thatLostItsConnectionUnnoticed: the receiver still has the old
 // connection when the sender dials again.
-func TestASenderThatLostItsConnectionUnnoticed(t *testing.T) {
+func TestSender_thatLostItsConnectionUnnoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)

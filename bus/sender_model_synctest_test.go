@@ -81,7 +81,7 @@ func senderCases() *rapid.Generator[senderCase] {
 	})
 }
 
-func TestSenderModel(t *testing.T) {
+func TestSender_model(t *testing.T) {
 	for range senderModelRounds {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range senderCases().Draw(rt, "case").run(t) {
@@ -91,9 +91,9 @@ func TestSenderModel(t *testing.T) {
 	}
 }
 
-// TestTheSenderModelCatches runs broken variants of the bus until the model
+// TestSender_theModelCatches runs broken variants of the bus until the model
 // finds something, which it must.
-func TestTheSenderModelCatches(t *testing.T) {
+func TestSender_theModelCatches(t *testing.T) {
 	if testkit.Race {
 		t.Skip("shows what the model finds, which is the same under -race")
 	}

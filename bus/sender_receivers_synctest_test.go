@@ -15,7 +15,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestTwoReceiversOfOneTag(t *testing.T) {
+func TestSender_twoReceiversOfOneTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		a, c := make(inbox), make(inbox)
@@ -49,8 +49,8 @@ func TestTwoReceiversOfOneTag(t *testing.T) {
 	})
 }
 
-// TestTwoReceiversAtOnce: both are dialed before either has subscribed.
-func TestTwoReceiversAtOnce(t *testing.T) {
+// TestSender_twoReceiversAtOnce: both are dialed before either has subscribed.
+func TestSender_twoReceiversAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		counts := make([]int, 2)
@@ -80,7 +80,7 @@ func TestTwoReceiversAtOnce(t *testing.T) {
 	})
 }
 
-func TestAReceiverThatDrains(t *testing.T) {
+func TestReceiver_Drain_inOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)
@@ -123,9 +123,9 @@ func TestAReceiverThatDrains(t *testing.T) {
 	})
 }
 
-// TestAReceiverThatDrainsInVain: messages on their way are lost, and no receiver is
+// TestReceiver_Drain_inVain: messages on their way are lost, and no receiver is
 // left to report them.
-func TestAReceiverThatDrainsInVain(t *testing.T) {
+func TestReceiver_Drain_inVain(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		fault func(b *bed, s *sender, r *receiver)
@@ -155,7 +155,7 @@ func TestAReceiverThatDrainsInVain(t *testing.T) {
 	}
 }
 
-func TestAReceiverWithoutHandler(t *testing.T) {
+func TestReceiver_Messages_withoutHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Receiving: bus.Receiving{QueueBytes: 1000}}, nil)
@@ -184,7 +184,7 @@ func TestAReceiverWithoutHandler(t *testing.T) {
 
 // A receiver whose group asks for a tag of another one is told which subscription that
 // is.
-func TestTheRefusalNamesTheSubscription(t *testing.T) {
+func TestReceiver_theRefusalNamesTheSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "owner"}, Tags: tags.Of(1)}, make(inbox).handle)

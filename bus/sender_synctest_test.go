@@ -17,7 +17,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestTwoSendersAndOneReceiver(t *testing.T) {
+func TestReceiver_twoSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		in := make(inbox)
@@ -56,7 +56,7 @@ func TestTwoSendersAndOneReceiver(t *testing.T) {
 	})
 }
 
-func TestSendWithoutReceiver(t *testing.T) {
+func TestSender_Send_withoutReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2)})
@@ -107,7 +107,7 @@ func TestSendWithoutReceiver(t *testing.T) {
 	})
 }
 
-func TestASenderConnectsOnlyToWhatItUses(t *testing.T) {
+func TestSender_connectsOnlyToWhatItUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		used, unused := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, func(bus.Message) {}), b.receiver(bus.ReceiverConfig{Tags: tags.Of(3)}, func(bus.Message) {})
@@ -131,8 +131,8 @@ func TestASenderConnectsOnlyToWhatItUses(t *testing.T) {
 	})
 }
 
-// TestReceiversAreNotPublishers: the roles of a directory do not see each other.
-func TestReceiversAreNotPublishers(t *testing.T) {
+// TestReceiver_isNoPublisher: the roles of a directory do not see each other.
+func TestReceiver_isNoPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {})
@@ -150,7 +150,7 @@ func TestReceiversAreNotPublishers(t *testing.T) {
 	})
 }
 
-func TestASlowReceiver(t *testing.T) {
+func TestSender_aSlowReceiver(t *testing.T) {
 	tests := []struct {
 		policy string
 		lossy  bool

@@ -19,7 +19,7 @@ import (
 
 // Messages that a policy has left out of a tag still count as left out when the
 // publisher stops serving the tag: they are not missing at its end.
-func TestBothEndsCountTheSameOfRemovedTags(t *testing.T) {
+func TestPublisher_Stats_bothEndsCountTheSameOfRemovedTags(t *testing.T) {
 	for _, policy := range modelPolicies {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestBothEndsCountTheSameOfRemovedTags(t *testing.T) {
 
 // A subscription that is closed before its acknowledgement has come must not let
 // the publisher count twice what the connection has cost.
-func TestWhatWasMissedIsToldOnceThoughTheSubscriptionCloses(t *testing.T) {
+func TestSubscription_Close_whatWasMissedIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newAccountRun(t, bus.Policy{Kind: bus.DropNewest}, 1<<20)
 		cfg := bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropNewest}, BacklogBytes: 1024}
@@ -71,7 +71,7 @@ func TestWhatWasMissedIsToldOnceThoughTheSubscriptionCloses(t *testing.T) {
 
 // A tag that is added while there is no connection is owed nothing old, and the others
 // are made up for.
-func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
+func TestSubscription_Add_betweenConnectionsIsNotMadeUpFor(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		replay int
@@ -121,7 +121,7 @@ func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
 
 // A tag that is new in a lane of a standing connection comes with its old messages, and
 // no message of the other tags comes twice.
-func TestAddedTagsComeWithOldMessages(t *testing.T) {
+func TestSubscription_Add_comesWithOldMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})
@@ -146,7 +146,7 @@ func TestAddedTagsComeWithOldMessages(t *testing.T) {
 
 // New subscriptions of a group must not get the messages again that a continuing one
 // has.
-func TestAGroupResumesBeforeItReplays(t *testing.T) {
+func TestSubscription_aGroupResumesBeforeItReplays(t *testing.T) {
 	for name, set := range map[string]tags.Set{"few tags": tags.Of(1), "many tags": wide(t)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -191,7 +191,7 @@ func wide(tb testing.TB) tags.Set {
 }
 
 // A removed tag has no old messages, also when it is back.
-func TestRemovedTagsAreNotKept(t *testing.T) {
+func TestPublisher_RemoveTags_removedTagsAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{CacheMessages: 10}})

@@ -85,9 +85,9 @@ var roles = []struct {
 	}},
 }
 
-// TestRolesOnADirectoryThatDoesNotReturn: each is opened, says so, works once the directory is
+// TestPublisher_rolesOnADirectoryThatDoesNotReturn: each is opened, says so, works once the directory is
 // back, and ends while it is away.
-func TestRolesOnADirectoryThatDoesNotReturn(t *testing.T) {
+func TestPublisher_rolesOnADirectoryThatDoesNotReturn(t *testing.T) {
 	for _, test := range roles {
 		for _, end := range []string{"close", "drain"} {
 			t.Run(test.name+" "+end, func(t *testing.T) {
@@ -153,9 +153,9 @@ func (b *silentBed) meets(t *testing.T, name string) {
 	}
 }
 
-// TestSubscribersOfAPublisherThatCannotLeaveTheDirectory get their goodbye at once, and lose
+// TestPublisher_Close_thatCannotLeaveTheDirectory get their goodbye at once, and lose
 // nothing.
-func TestSubscribersOfAPublisherThatCannotLeaveTheDirectory(t *testing.T) {
+func TestPublisher_Close_thatCannotLeaveTheDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newSilentBed(t)
 		m := b.member()

@@ -14,9 +14,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestAPublisherThatAsksWithoutReading: the answers to Positions waited without limit
+// TestSubscriber_aPublisherThatAsksWithoutReading: the answers to Positions waited without limit
 // for a publisher that did not read them.
-func TestAPublisherThatAsksWithoutReading(t *testing.T) {
+func TestSubscriber_aPublisherThatAsksWithoutReading(t *testing.T) {
 	const known, asked = 1000, 1000
 	tests := []struct {
 		name  string
@@ -67,9 +67,9 @@ func TestAPublisherThatAsksWithoutReading(t *testing.T) {
 	}
 }
 
-// TestAHeldUpSubscriberHearsItsOtherPublishers: one that does not read its answers
+// TestSubscriber_thatIsHeldUpHearsItsOtherPublishers: one that does not read its answers
 // holds up itself only.
-func TestAHeldUpSubscriberHearsItsOtherPublishers(t *testing.T) {
+func TestSubscriber_thatIsHeldUpHearsItsOtherPublishers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		x := &flood{stranger: stranger{answer: xHello(t, "", 0)}}

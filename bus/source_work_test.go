@@ -13,7 +13,7 @@ import (
 )
 
 // Tags that come and go must not add up in the memory of a subscriber.
-func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
+func TestSubscriber_forgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 	network, dir := memnet.New(), memory.New()
 	open := func(host string) (*memnet.Loop, netip.AddrPort) {
 		loop := memnet.NewLoop()

@@ -14,7 +14,7 @@ import (
 )
 
 // Operators see which subscriber holds up the publisher, once, and when that is over.
-func TestAStallIsReportedOnce(t *testing.T) {
+func TestPublisher_reportsAStallOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -50,7 +50,7 @@ func TestAStallIsReportedOnce(t *testing.T) {
 }
 
 // A stalled subscriber for which no publisher waits is not reported.
-func TestAStallThatHoldsUpNoPublisherIsNotReported(t *testing.T) {
+func TestPublisher_aStallThatHoldsUpNobodyIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -86,7 +86,7 @@ func TestAStallThatHoldsUpNoPublisherIsNotReported(t *testing.T) {
 
 // Subscribers are also to blame when they hold all of the pool, and none of them
 // as much as it may.
-func TestAStallThatEmptiesThePoolIsReported(t *testing.T) {
+func TestPublisher_reportsAStallThatEmptiesThePool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		cfg := small(bus.PublisherConfig{})

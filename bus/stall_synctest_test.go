@@ -42,7 +42,7 @@ func disconnectAfter(d time.Duration) bus.Policy {
 
 // A subscriber that takes nothing is cut off when its policy or the publisher
 // says so, and not before.
-func TestASubscriberThatTakesNothingIsDisconnected(t *testing.T) {
+func TestPublisher_disconnectsASubscriberThatTakesNothing(t *testing.T) {
 	tests := []struct {
 		name     string
 		policy   bus.Policy
@@ -90,7 +90,7 @@ func TestASubscriberThatTakesNothingIsDisconnected(t *testing.T) {
 
 // The other subscribers wait until then and go on. The one that was cut off comes back
 // and learns what it missed.
-func TestADisconnectedSubscriberHoldsUpNoOther(t *testing.T) {
+func TestPublisher_aDisconnectedSubscriberHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -123,7 +123,7 @@ func TestADisconnectedSubscriberHoldsUpNoOther(t *testing.T) {
 }
 
 // A subscriber that takes something now and then, or has nothing to take, stays.
-func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
+func TestPublisher_doesNotDisconnectASlowSubscriber(t *testing.T) {
 	t.Run("a message each four of five seconds", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
@@ -188,7 +188,7 @@ func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
 }
 
 // Drain does not wait for ever for a subscriber that takes nothing.
-func TestDrainEndsWithTheLongestStall(t *testing.T) {
+func TestPublisher_Drain_endsWithTheLongestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{Sending: bus.Sending{MaxStall: 10 * time.Second}}))

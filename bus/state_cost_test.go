@@ -46,7 +46,7 @@ func watched(tb testing.TB, subscribers, known int) *publisher {
 
 // What a question costs grows with what it asks for. Of the peers and tags that it does
 // not ask for nothing is made.
-func TestAQuestionCostsWhatItAsksFor(t *testing.T) {
+func TestPublisher_State_aQuestionCostsWhatItAsksFor(t *testing.T) {
 	allocations := func(subscribers, known int, q state.Question) float64 {
 		p := watched(t, subscribers, known)
 		now := time.Now()

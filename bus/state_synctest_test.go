@@ -45,7 +45,7 @@ func stateOf(t *testing.T, x interface {
 
 // Of a publisher with three subscribers, the one that takes nothing comes first, with the
 // time since when it does, and then the one that loses.
-func TestTheStateNamesWhoIsStalled(t *testing.T) {
+func TestPublisher_State_namesWhoIsStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{Common: bus.Common{Name: "detector"}}))
@@ -121,7 +121,7 @@ func TestTheStateNamesWhoIsStalled(t *testing.T) {
 }
 
 // Those that receive know their publishers, and say what they want and have.
-func TestTheStateOfASubscriber(t *testing.T) {
+func TestSubscriber_State_namesPublishersAndWhatItWants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Name: "writer"}})
@@ -169,7 +169,7 @@ func TestTheStateOfASubscriber(t *testing.T) {
 
 // Losses have the first and the last second in which they were counted, by cause, also of
 // earlier connections, and of those that are gone.
-func TestLossesHaveTheirTimes(t *testing.T) {
+func TestPublisher_State_lossesHaveTheirTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -218,7 +218,7 @@ func TestLossesHaveTheirTimes(t *testing.T) {
 
 // Lanes name those of the tags that are asked for that they want, whether there was a
 // message of them or not, unless very many are asked for.
-func TestLanesNameTheTagsThatTheyWant(t *testing.T) {
+func TestPublisher_State_lanesNameTheTagsThatTheyWant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Everything()})
@@ -251,7 +251,7 @@ func TestLanesNameTheTagsThatTheyWant(t *testing.T) {
 
 // A peer names the tags of which it has lost most, with all that it has lost of them, also
 // when it has gone.
-func TestAPeerNamesTheTagsThatItHasLost(t *testing.T) {
+func TestPublisher_State_aPeerNamesTheTagsThatItHasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -291,7 +291,7 @@ func TestAPeerNamesTheTagsThatItHasLost(t *testing.T) {
 }
 
 // A subscriber knows when it heard of what it did not get, and of which publisher.
-func TestASubscriberKnowsWhenItLost(t *testing.T) {
+func TestSubscriber_State_knowsWhenItLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -324,7 +324,7 @@ func TestASubscriberKnowsWhenItLost(t *testing.T) {
 
 // Tags have their counts, the second of their last message, and their rates over the time
 // since the question before. What of them was lost is told of those that are asked for.
-func TestTheStateOfTags(t *testing.T) {
+func TestPublisher_State_ofTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -366,7 +366,7 @@ func TestTheStateOfTags(t *testing.T) {
 }
 
 // An answer has no more than its limits, whatever is asked for.
-func TestTheLimitsOfAState(t *testing.T) {
+func TestPublisher_State_limits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const known = 10_000
 		b := newBed(t)
@@ -389,7 +389,7 @@ func TestTheLimitsOfAState(t *testing.T) {
 
 // However a message is published, and to however many subscribers, its tag has its bytes
 // and its second.
-func TestAllWaysOfPublishingCountForTheTag(t *testing.T) {
+func TestPublisher_State_allWaysOfPublishingCountForTheTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tagRange(t, 0, 3)})
@@ -440,7 +440,7 @@ func TestAllWaysOfPublishingCountForTheTag(t *testing.T) {
 }
 
 // A sender and a receiver know each other; one listens.
-func TestTheStateOfASenderAndAReceiver(t *testing.T) {
+func TestSender_State_ofASenderAndAReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Common: bus.Common{Name: "motor"}, Tags: tags.Of(1, 2)}, ignore)
@@ -469,7 +469,7 @@ func TestTheStateOfASenderAndAReceiver(t *testing.T) {
 }
 
 // What came on the connection of a sender begins again with the next connection.
-func TestWhatAReceiverWasSentIsOfOneConnection(t *testing.T) {
+func TestReceiver_State_whatItWasSentIsOfOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, ignore)
@@ -493,7 +493,7 @@ func TestWhatAReceiverWasSentIsOfOneConnection(t *testing.T) {
 
 // A subscriber whose messages may be lost holds up no publisher, and there is no event
 // that it is stalled. The state tells it all the same, until it goes on.
-func TestALossySubscriberThatTakesNothing(t *testing.T) {
+func TestPublisher_State_aLossySubscriberThatTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{Common: bus.Common{HeartbeatInterval: bus.HeartbeatsOff}}))
@@ -542,7 +542,7 @@ func fullAndOverflow(losses []state.Loss) (n [2]uint64) {
 }
 
 // The busiest tags have their losses, as those that are asked for.
-func TestTheBusiestTagsHaveTheirLosses(t *testing.T) {
+func TestPublisher_State_theBusiestTagsHaveTheirLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -562,7 +562,7 @@ func TestTheBusiestTagsHaveTheirLosses(t *testing.T) {
 }
 
 // Whatever is listed says since when.
-func TestEveryEntryHasItsBegin(t *testing.T) {
+func TestPublisher_everyEntryHasItsBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

@@ -18,7 +18,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestAPublisherSurvivesStrangers(t *testing.T) {
+func TestPublisher_survivesStrangers(t *testing.T) {
 	good := subscription.Hello{Instance: "x", MaxMessageBytes: 1 << 30}
 	tests := []struct {
 		name    string
@@ -108,7 +108,7 @@ func TestAPublisherSurvivesStrangers(t *testing.T) {
 }
 
 // A refused peer that did not read its refusal held a connection for ever.
-func TestARefusedPeerNeedNotReadWhy(t *testing.T) {
+func TestPublisher_aRefusedPeerNeedNotReadWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -144,7 +144,7 @@ func wantEvent(t *testing.T, m *member, text string) {
 	}
 }
 
-func TestASubscriberSurvivesStrangers(t *testing.T) {
+func TestSubscriber_survivesStrangers(t *testing.T) {
 	const instance = "impostor"
 	good := subscription.Hello{Instance: instance, MaxMessageBytes: 1 << 14}
 	page := []byte{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0x80, 1, 0, 0, 0, 0, 0, 0, 0, 'x'}
@@ -207,7 +207,7 @@ func TestASubscriberSurvivesStrangers(t *testing.T) {
 	}
 }
 
-func TestConfigurationsAreCheckedAsAWhole(t *testing.T) {
+func TestPublisherConfig_Validate_configurationsAreCheckedAsAWhole(t *testing.T) {
 	err := bus.PublisherConfig{Sending: bus.Sending{PageBytes: 1, MaxMessageBytes: -1}, MaxStreams: -1}.Validate()
 	for _, field := range []string{"Tags", "PageBytes", "MaxMessageBytes", "MaxStreams"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Each of these connections took 30 MB for ever.
-func TestASetThatNeverEndsTakesNoMemory(t *testing.T) {
+func TestPublisher_aSetThatNeverEndsTakesNoMemory(t *testing.T) {
 	if testkit.Race {
 		t.Skip("counts the heap, of which the race detector has its own idea")
 	}
@@ -48,7 +48,7 @@ func TestASetThatNeverEndsTakesNoMemory(t *testing.T) {
 
 // What is over the limit is refused by name, when the last part has come, and the
 // connection goes on.
-func TestASetOverTheLimitIsRefusedByName(t *testing.T) {
+func TestPublisher_refusesASetOverTheLimitByName(t *testing.T) {
 	tooManyMasks := func(t *testing.T) []byte {
 		t.Helper()
 		var sets []tags.Set
@@ -107,7 +107,7 @@ func TestASetOverTheLimitIsRefusedByName(t *testing.T) {
 
 // A group that is not complete in time ends its connection, however often a part
 // comes.
-func TestAGroupThatDripsIsEnded(t *testing.T) {
+func TestPublisher_endsAGroupThatDrips(t *testing.T) {
 	drips := map[string]func(t *testing.T, i int) subscription.Message{
 		"parts of a set": func(_ *testing.T, i int) subscription.Message {
 			part := []byte{0, 0}
@@ -158,7 +158,7 @@ func TestAGroupThatDripsIsEnded(t *testing.T) {
 }
 
 // All incomplete groups together have a bound; the oldest ones give way.
-func TestIncompleteGroupsShareABound(t *testing.T) {
+func TestPublisher_incompleteGroupsShareABound(t *testing.T) {
 	if testing.Short() || testkit.Race {
 		t.Skip("sends 330 MB, which takes too long under -race and with -short")
 	}
@@ -188,7 +188,7 @@ func TestIncompleteGroupsShareABound(t *testing.T) {
 }
 
 // More positions than there are tags cannot be.
-func TestPositionsAreBoundedByTheTags(t *testing.T) {
+func TestPublisher_positionsAreBoundedByTheTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -208,7 +208,7 @@ func TestPositionsAreBoundedByTheTags(t *testing.T) {
 }
 
 // A subscriber has as many lanes as a connection can have, on all its connections.
-func TestAnInstanceIsRememberedWithFewLanes(t *testing.T) {
+func TestPublisher_remembersAnInstanceWithFewLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rounds = 50
 		b := newBed(t)

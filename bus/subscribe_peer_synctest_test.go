@@ -18,7 +18,7 @@ import (
 
 // Users lost a publisher for ever after another one answered, a single time, at one
 // of its addresses.
-func TestAnAddressOfAnotherInstanceIsTriedAgain(t *testing.T) {
+func TestSubscriber_triesAnAddressOfAnotherInstanceAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		other := b.publisher(bus.PublisherConfig{Tags: tags.Of(2)})
@@ -43,7 +43,7 @@ func TestAnAddressOfAnotherInstanceIsTriedAgain(t *testing.T) {
 }
 
 // Users' logs filled up with the same refusal, at every try.
-func TestARefusalIsReportedOnce(t *testing.T) {
+func TestSubscriber_reportsARefusalOnce(t *testing.T) {
 	tests := []struct {
 		name string
 		then func(*bed, *publisher)
@@ -80,7 +80,7 @@ func TestARefusalIsReportedOnce(t *testing.T) {
 
 // Users who closed a subscription while its publisher was being dialed kept an
 // idle connection for ever.
-func TestAnUnneededConnectionIsClosed(t *testing.T) {
+func TestSubscriber_closesAnUnneededConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -99,7 +99,7 @@ func TestAnUnneededConnectionIsClosed(t *testing.T) {
 
 // Users whose subscriber could not have a timer saw it crash at its first
 // connection.
-func TestASubscriberWithoutATimerIsAnError(t *testing.T) {
+func TestNewSubscriber_withoutATimerIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		m := b.member()
@@ -133,7 +133,7 @@ func (b withLoop) Loop() netio.Loop { return b.loop }
 
 // Users lost the connection for all their subscriptions, again and again, over
 // one whose set was too large.
-func TestASetThatIsTooLargeCostsOthersNothing(t *testing.T) {
+func TestSubscriber_Subscribe_aSetTooLargeCostsOthersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.publisher(bus.PublisherConfig{Tags: tags.Everything()})
@@ -155,7 +155,7 @@ func TestASetThatIsTooLargeCostsOthersNothing(t *testing.T) {
 
 // Users of a broken publisher were told that it had closed the connection, not
 // what this side had found wrong.
-func TestLostNamesWhatThisSideFoundWrong(t *testing.T) {
+func TestSubscriber_lostNamesWhatThisSideFoundWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good := subscription.Hello{Instance: "stranger", MaxMessageBytes: 1 << 30}
 		b := newBed(t)
@@ -177,7 +177,7 @@ func TestLostNamesWhatThisSideFoundWrong(t *testing.T) {
 
 // Users' subscribers could be made to remember any number of tags by a
 // publisher that named them unasked.
-func TestAPublisherThatNamesUnaskedTagsIsDisconnected(t *testing.T) {
+func TestSubscriber_disconnectsAPublisherThatNamesUnaskedTags(t *testing.T) {
 	list := subscription.AppendPosition(nil, 0, subscription.Position{Tag: 9, Count: 1})
 	tests := []struct {
 		name string
@@ -215,7 +215,7 @@ func TestAPublisherThatNamesUnaskedTagsIsDisconnected(t *testing.T) {
 
 // Users were told that a publisher had vanished with messages of theirs long
 // after they had unsubscribed from it.
-func TestAPublisherThatIsOwedNothingDoesNotVanish(t *testing.T) {
+func TestSubscriber_aPublisherThatOwesNothingDoesNotVanish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -234,7 +234,7 @@ func TestAPublisherThatIsOwedNothingDoesNotVanish(t *testing.T) {
 
 // Users were not told what they had missed when a publisher was gone from the
 // directory for a while and came back.
-func TestAPublisherThatComesBackOwesWhatWasMissed(t *testing.T) {
+func TestSubscriber_aPublisherThatComesBackOwesWhatWasMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		dir := &keeper{Directory: b.dir}
@@ -261,7 +261,7 @@ func TestAPublisherThatComesBackOwesWhatWasMissed(t *testing.T) {
 
 // A publisher that is full was reported, with a connection and its loss, at
 // every try.
-func TestAFullPublisherRefusesOnce(t *testing.T) {
+func TestSubscriber_aFullPublisherRefusesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 1})

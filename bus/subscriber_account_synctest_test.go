@@ -34,7 +34,7 @@ func accountStranger(t *testing.T, more ...subscription.Message) *stranger {
 
 // A dead connection that the publisher has not noticed must not count once the
 // subscriber is back: the subscriber would never hear of these counts.
-func TestAnOlderConnectionOfASubscriberEnds(t *testing.T) {
+func TestPublisher_anOlderConnectionOfASubscriberEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 1024}})
@@ -78,7 +78,7 @@ func TestAnOlderConnectionOfASubscriberEnds(t *testing.T) {
 	})
 }
 
-func TestWhatASubscriberHasMissedIsChecked(t *testing.T) {
+func TestPublisher_checksWhatASubscriberHasMissed(t *testing.T) {
 	const list = "\x01\x07\x01\x05" // 7 of tag 1, 5 of tag 2, of which none were published
 	tests := []struct {
 		name string
@@ -117,7 +117,7 @@ func TestWhatASubscriberHasMissedIsChecked(t *testing.T) {
 
 // What many subscribers leave behind is forgotten, the oldest first, and stays
 // in the sums.
-func TestThePublisherForgetsSubscribersThatAreGone(t *testing.T) {
+func TestPublisher_forgetsSubscribersThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -169,7 +169,7 @@ func TestThePublisherForgetsSubscribersThatAreGone(t *testing.T) {
 	})
 }
 
-func TestAPublisherAllowsThePoliciesItNames(t *testing.T) {
+func TestPublisher_allowsThePoliciesItNames(t *testing.T) {
 	tests := []struct {
 		policy string
 		want   string // in the error

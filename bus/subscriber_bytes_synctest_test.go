@@ -12,9 +12,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestASubscriberHoldsNoMoreThanItMay: each policy has room of its own, so a publisher
+// TestPublisher_aSubscriberHoldsNoMoreThanItMay: each policy has room of its own, so a publisher
 // limits their number. A subscriber that asks for less room may have more policies.
-func TestASubscriberHoldsNoMoreThanItMay(t *testing.T) {
+func TestPublisher_aSubscriberHoldsNoMoreThanItMay(t *testing.T) {
 	tests := []struct {
 		name    string
 		backlog int // of each subscription

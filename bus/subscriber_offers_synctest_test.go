@@ -24,7 +24,7 @@ func set(t *testing.T, text string) tags.Set {
 	return s
 }
 
-func TestASubscriberIsToldWhichTagsAreNear(t *testing.T) {
+func TestSubscriber_Offers_whichTagsAreNear(t *testing.T) {
 	const nine = " (10.9.9.9:9)" // where they all are
 	tests := []struct {
 		name, wanted string
@@ -102,7 +102,7 @@ func TestASubscriberIsToldWhichTagsAreNear(t *testing.T) {
 	}
 }
 
-func TestASenderIsToldWhichReceiversAreNear(t *testing.T) {
+func TestSender_Offers_whichReceiversAreNear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.sender(bus.SenderConfig{Common: bus.Common{Name: "s"}})
@@ -130,7 +130,7 @@ func TestASenderIsToldWhichReceiversAreNear(t *testing.T) {
 
 // What is said stays short, and what is done stays little, however many publishers with
 // however many tags there are.
-func TestOffersAreBounded(t *testing.T) {
+func TestOffers_areBounded(t *testing.T) {
 	scattered := func(n, first int) tags.Set {
 		all := make([]tags.Tag, n)
 		for i := range all {
@@ -160,7 +160,7 @@ func TestOffersAreBounded(t *testing.T) {
 	})
 }
 
-func TestOffersFail(t *testing.T) {
+func TestSubscriber_Offers_fail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.subscriber(bus.SubscriberConfig{})
@@ -184,7 +184,7 @@ func TestOffersFail(t *testing.T) {
 	})
 }
 
-func TestASubscriptionNamesTheTagsThatThePublisherHas(t *testing.T) {
+func TestSubscription_namesTheTagsThatThePublisherHas(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		asked, has   tags.Set
@@ -220,7 +220,7 @@ func TestASubscriptionNamesTheTagsThatThePublisherHas(t *testing.T) {
 }
 
 // A set that is too large to compare for every answer is named as it was asked for.
-func TestASubscriptionToManyTagsNamesWhatWasAskedFor(t *testing.T) {
+func TestSubscription_toManyTagsNamesWhatWasAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		many := make([]tags.Tag, 300)

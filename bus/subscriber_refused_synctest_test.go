@@ -17,7 +17,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestAPublisherRefusesWithAReason(t *testing.T) {
+func TestPublisher_refusesWithAReason(t *testing.T) {
 	tests := []struct {
 		name  string
 		entry func(*directory.Entry)
@@ -66,7 +66,7 @@ func TestAPublisherRefusesWithAReason(t *testing.T) {
 	}
 }
 
-func TestTooManyTagsAreRefused(t *testing.T) {
+func TestPublisher_refusesTooManyTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		all, err := tags.Range(0, 1<<20)
@@ -85,7 +85,7 @@ func TestTooManyTagsAreRefused(t *testing.T) {
 	})
 }
 
-func TestWaitDoesNotDependOnADeadPublisher(t *testing.T) {
+func TestSubscription_Wait_doesNotDependOnADeadPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -97,7 +97,7 @@ func TestWaitDoesNotDependOnADeadPublisher(t *testing.T) {
 	})
 }
 
-func TestOnePublishersRefusalLeavesTheOthers(t *testing.T) {
+func TestSubscription_onePublishersRefusalLeavesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		// An impostor refuses every subscription.

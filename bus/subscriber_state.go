@@ -145,7 +145,8 @@ func (s *Subscriber) portray(q state.Question) state.State {
 	}
 	superseded := c.superseded.Load()
 	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]+superseded
-	st.Silent, st.Broken, st.EntryFailing = c.silent.Load(), c.broken.Load(), c.entryFailing.Load()
+	st.Silent, st.Broken = c.silent.Load(), c.broken.Load()
+	st.EntryFailing, st.EntryCrowded = c.entry.failing.Load(), c.entry.crowded.Load()
 	st.Losses = portrait.Losses(&lost, &s.lostAt)
 	st.Receiving = &state.Receiving{
 		Pages: c.pages.Load(), Overflowed: lost[ledger.Queue] + superseded, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),

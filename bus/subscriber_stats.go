@@ -49,7 +49,7 @@ type subscriberCounters struct {
 	messages, bytes, pages, unwanted, panics, silent, broken atomic.Uint64
 	superseded                                               atomic.Uint64 // in full queues, with the policy Latest
 	lost                                                     [subscription.AllCauses]atomic.Uint64
-	entryFailing                                             atomic.Bool
+	entry                                                    entryTrouble
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -66,7 +66,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
 		NotAllowed: s.refusals.total.Load(),
-		Losses:     losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.Load(), EntryFailing: c.entryFailing.Load(),
+		Losses:     losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.Load(), EntryFailing: c.entry.failing.Load(),
 	}
 }
 

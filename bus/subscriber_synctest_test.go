@@ -18,7 +18,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestSubscribingBeforeThePublisherExists(t *testing.T) {
+func TestSubscriber_Subscribe_beforeThePublisherExists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.subscriber(bus.SubscriberConfig{})
@@ -41,7 +41,7 @@ func TestSubscribingBeforeThePublisherExists(t *testing.T) {
 	})
 }
 
-func TestEverySubscriptionGetsItsMessagesOnce(t *testing.T) {
+func TestSubscription_getsItsMessagesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3)})
@@ -83,7 +83,7 @@ func TestEverySubscriptionGetsItsMessagesOnce(t *testing.T) {
 	})
 }
 
-func TestSubscribingAgainIsNoGap(t *testing.T) {
+func TestSubscriber_Subscribe_againIsNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -110,7 +110,7 @@ func TestSubscribingAgainIsNoGap(t *testing.T) {
 	})
 }
 
-func TestIteratingOverMessages(t *testing.T) {
+func TestSubscription_Messages_iterating(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 1000}})
@@ -162,7 +162,7 @@ func TestIteratingOverMessages(t *testing.T) {
 	})
 }
 
-func TestAPanickingHandlerCostsNoMessage(t *testing.T) {
+func TestHandler_thatPanicsCostsNoMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -194,9 +194,9 @@ func TestAPanickingHandlerCostsNoMessage(t *testing.T) {
 	})
 }
 
-// TestCallbacksMayCallEverything is what users of earlier systems deadlocked
+// TestSubscriber_callbacksMayCallEverything is what users of earlier systems deadlocked
 // on.
-func TestCallbacksMayCallEverything(t *testing.T) {
+func TestSubscriber_callbacksMayCallEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
@@ -239,7 +239,7 @@ func TestCallbacksMayCallEverything(t *testing.T) {
 	})
 }
 
-func TestAPublisherMayBeClosedInsideItsEvent(t *testing.T) {
+func TestPublisher_Close_insideItsEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		var p *publisher

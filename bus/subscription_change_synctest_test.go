@@ -15,7 +15,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestTagsAreAddedToALiveSubscription(t *testing.T) {
+func TestSubscription_Add_toALiveSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tagRange(t, 1, 9)})
@@ -49,7 +49,7 @@ func TestTagsAreAddedToALiveSubscription(t *testing.T) {
 	})
 }
 
-func TestTagsAreRemovedFromALiveSubscription(t *testing.T) {
+func TestSubscription_Remove_fromALiveSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tagRange(t, 1, 9)})
@@ -79,7 +79,7 @@ func TestTagsAreRemovedFromALiveSubscription(t *testing.T) {
 
 // Messages published while a tag is removed count as lost for no subscription,
 // whatever happens to the connection meanwhile.
-func TestATagThatIsAwayOwesNothing(t *testing.T) {
+func TestSubscription_Remove_aTagThatIsAwayOwesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
@@ -107,7 +107,7 @@ func TestATagThatIsAwayOwesNothing(t *testing.T) {
 	})
 }
 
-func TestAHandlerMayRemoveItsTag(t *testing.T) {
+func TestSubscription_Remove_aHandlerMayRemoveItsTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
@@ -132,7 +132,7 @@ func TestAHandlerMayRemoveItsTag(t *testing.T) {
 	})
 }
 
-func TestAChangedSubscriptionMovesToAnotherPublisher(t *testing.T) {
+func TestSubscription_thatChangesMovesToAnotherPublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		one := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -166,7 +166,7 @@ func TestAChangedSubscriptionMovesToAnotherPublisher(t *testing.T) {
 	})
 }
 
-func TestChangesOfASubscriptionThatCannotBe(t *testing.T) {
+func TestSubscription_changesThatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Everything()})
@@ -206,7 +206,7 @@ func TestChangesOfASubscriptionThatCannotBe(t *testing.T) {
 	})
 }
 
-func TestAGroupOfSubscriptionsThatBreaksTheProtocol(t *testing.T) {
+func TestPublisher_aGroupOfSubscriptionsThatBreaksTheProtocol(t *testing.T) {
 	set, err := tags.Of(1).MarshalBinary()
 	must(t, err)
 	tests := []struct {
@@ -242,7 +242,7 @@ func TestAGroupOfSubscriptionsThatBreaksTheProtocol(t *testing.T) {
 
 // Messages of a tag that were published before its removal precede the acknowledgement,
 // although their page is not full.
-func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
+func TestSubscription_Remove_endsBeforeItsAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{FlushInterval: time.Hour}})
@@ -262,7 +262,7 @@ func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
 
 // A tag that is removed before its addition is acknowledged stays away, and
 // owes nothing when it is added again.
-func TestATagThatIsRemovedBeforeItIsAcknowledged(t *testing.T) {
+func TestSubscription_Remove_beforeTheTagIsAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})

@@ -15,7 +15,7 @@ import (
 
 // A tag that a handler removes from another subscription does not arrive there any more,
 // not even the current message.
-func TestAHandlerMayRemoveATagFromAnotherSubscription(t *testing.T) {
+func TestSubscription_Remove_inAHandlerOfAnotherSubscription(t *testing.T) {
 	for _, name := range []string{"with a handler", "with a handler of batches"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAHandlerMayRemoveATagFromAnotherSubscription(t *testing.T) {
 
 // A tag that was added, removed and added again, faster than the publisher can
 // answer, begins with its last acknowledgement.
-func TestATagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
+func TestSubscription_aTagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
@@ -96,7 +96,7 @@ func TestATagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
 
 // A connection that no subscription wants any more ends, also if the publisher has
 // refused the request.
-func TestAConnectionWhoseRefusedTagsAreRemovedEnds(t *testing.T) {
+func TestSubscription_Remove_ofRefusedTagsEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{Policies: []bus.PolicyKind{bus.Latest}}})
@@ -114,7 +114,7 @@ func TestAConnectionWhoseRefusedTagsAreRemovedEnds(t *testing.T) {
 
 // Wait does not wait for a publisher that has left the directory while it was
 // not connected.
-func TestWaitDoesNotWaitForAPublisherThatIsNotListedAnyMore(t *testing.T) {
+func TestSubscription_Wait_doesNotWaitForAPublisherNotListedAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		dir := &keeper{Directory: b.dir}

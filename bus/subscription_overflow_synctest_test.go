@@ -13,9 +13,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestAMonitorHoldsUpNoRecorder: a monitor that reads its Messages too
+// TestSubscription_aMonitorHoldsUpNoRecorder: a monitor that reads its Messages too
 // slowly, and may lose them, stopped the connection that it shares with a recorder.
-func TestAMonitorHoldsUpNoRecorder(t *testing.T) {
+func TestSubscription_aMonitorHoldsUpNoRecorder(t *testing.T) {
 	const n, kept = 3000, 50
 	for _, text := range []string{"drop-newest", "drop-oldest", "latest", "sample:1"} {
 		t.Run(text, func(t *testing.T) {
@@ -116,9 +116,9 @@ func TestAMonitorHoldsUpNoRecorder(t *testing.T) {
 	})
 }
 
-// TestAReceiverDoesNotAcknowledgeWhatItsQueueHasLost: to a sender a message is handled
+// TestReceiver_doesNotAcknowledgeWhatItsQueueHasLost: to a sender a message is handled
 // when it is in the queue.
-func TestAReceiverDoesNotAcknowledgeWhatItsQueueHasLost(t *testing.T) {
+func TestReceiver_doesNotAcknowledgeWhatItsQueueHasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{

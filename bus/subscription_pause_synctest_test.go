@@ -12,9 +12,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestAPausedSubscriptionIsSlow: publishers do what the policy says, and count alone what is
+// TestSubscription_Pause_isSlow: publishers do what the policy says, and count alone what is
 // lost. A publisher that comes meanwhile is not read either, and no silence is noticed.
-func TestAPausedSubscriptionIsSlow(t *testing.T) {
+func TestSubscription_Pause_isSlow(t *testing.T) {
 	for _, policy := range []bus.Policy{{Kind: bus.Block}, {Kind: bus.DropNewest}} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -78,8 +78,8 @@ func TestAPausedSubscriptionIsSlow(t *testing.T) {
 	}
 }
 
-// TestAPausedSubscriptionEnds: the end of a subscription is the end of its pause.
-func TestAPausedSubscriptionEnds(t *testing.T) {
+// TestSubscription_Pause_endsWithTheSubscription: the end of a subscription is the end of its pause.
+func TestSubscription_Pause_endsWithTheSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -100,9 +100,9 @@ func TestAPausedSubscriptionEnds(t *testing.T) {
 	})
 }
 
-// TestWhatIsLeftOutIsToldBeforeTheEnd: messages that a policy leaves out are told once in a
+// TestPublisher_tellsWhatIsLeftOutBeforeTheEnd: messages that a policy leaves out are told once in a
 // second, and at the latest before Unsubscribed.
-func TestWhatIsLeftOutIsToldBeforeTheEnd(t *testing.T) {
+func TestPublisher_tellsWhatIsLeftOutBeforeTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

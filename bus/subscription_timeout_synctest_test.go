@@ -13,7 +13,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestASubscriptionThatIsNotAcknowledgedInTime(t *testing.T) {
+func TestSubscription_thatIsNotAcknowledgedInTime(t *testing.T) {
 	tests := []struct {
 		name string
 		then func(*bed)
@@ -68,7 +68,7 @@ func TestASubscriptionThatIsNotAcknowledgedInTime(t *testing.T) {
 	}
 }
 
-func TestASubscriptionThatIsAcknowledgedHasNoTimeout(t *testing.T) {
+func TestSubscription_thatIsAcknowledgedHasNoTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.subscriber(bus.SubscriberConfig{})
@@ -94,7 +94,7 @@ func TestASubscriptionThatIsAcknowledgedHasNoTimeout(t *testing.T) {
 	})
 }
 
-func TestATimeoutMustBePositive(t *testing.T) {
+func TestSubscriptionConfig_Validate_aTimeoutMustBePositive(t *testing.T) {
 	err := bus.SubscriptionConfig{Timeout: -1, Duplicates: 3}.Validate()
 	for _, want := range []string{"Timeout is -1ns", "Duplicates is 3"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), want) {

@@ -24,7 +24,7 @@ func sparseSet(n int) tags.Set {
 }
 
 // Changes that follow each other quickly do not cost a whole set each.
-func TestQuickChangesAreCarriedOutTogether(t *testing.T) {
+func TestSubscription_quickChangesAreCarriedOutTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Everything()})
@@ -55,7 +55,7 @@ func TestQuickChangesAreCarriedOutTogether(t *testing.T) {
 
 // The same Subscribe again is acknowledged and changes nothing: no position is
 // told twice.
-func TestDoubleSubscribeIsIdempotent(t *testing.T) {
+func TestPublisher_doubleSubscribeIsIdempotent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -80,7 +80,7 @@ func TestDoubleSubscribeIsIdempotent(t *testing.T) {
 	})
 }
 
-func TestSubscriptionsOfTheSameSetShareTheNetwork(t *testing.T) {
+func TestSubscription_thoseOfTheSameSetShareTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})

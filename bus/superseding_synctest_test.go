@@ -51,7 +51,7 @@ func (b *bed) late(cfg bus.PublisherConfig) (*bus.Publisher, *member) {
 
 // The totals that a subscriber reports on its new connection were compared with its
 // account before the older connection had ended: its messages were unconfirmed for ever.
-func TestAnOlderConnectionHasEndedBeforeTheSubscriberSpeaks(t *testing.T) {
+func TestPublisher_endsAnOlderConnectionBeforeTheSubscriberSpeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, m := b.late(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -79,7 +79,7 @@ func TestAnOlderConnectionHasEndedBeforeTheSubscriberSpeaks(t *testing.T) {
 }
 
 // A subscriber that gives up while its older connection ends is let go.
-func TestASubscriberMayLeaveWhileItsOlderConnectionEnds(t *testing.T) {
+func TestPublisher_aSubscriberMayLeaveWhileItsOlderConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, m := b.late(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -99,7 +99,7 @@ func TestASubscriberMayLeaveWhileItsOlderConnectionEnds(t *testing.T) {
 
 // An older connection that had not subscribed yet stayed beside the new one: it could
 // subscribe later, and become the one to which the account belongs.
-func TestAnOlderConnectionEndsThatHasNotSubscribed(t *testing.T) {
+func TestPublisher_endsAnOlderConnectionThatHasNotSubscribed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -123,7 +123,7 @@ func TestAnOlderConnectionEndsThatHasNotSubscribed(t *testing.T) {
 // Each connection of an instance waited for all before it, and each end of one woke all
 // others: the work for a peer that connected again and again grew with the square of its
 // connections. Only the newest one waits now.
-func TestOnlyTheNewestConnectionWaitsForAnOlderOne(t *testing.T) {
+func TestPublisher_onlyTheNewestConnectionWaitsForAnOlderOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, m := b.late(bus.PublisherConfig{Tags: tags.Of(1)})

@@ -10,9 +10,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestTheBeginOfASilentTagIsKnown: TagPositions lists a tag of which nothing came, and
+// TestSubscriber_TagPositions_theBeginOfASilentTagIsKnown: TagPositions lists a tag of which nothing came, and
 // TagStats does not.
-func TestTheBeginOfASilentTagIsKnown(t *testing.T) {
+func TestSubscriber_TagPositions_theBeginOfASilentTagIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3)})

@@ -91,7 +91,7 @@ var users = map[string]func(b *bed, m *member, open netio.Opener) (close func() 
 }
 
 // Each timer is a descriptor: of 1,000 subscribers in a process, too.
-func TestTimersOfALoop(t *testing.T) {
+func TestPublisher_timersOfALoop(t *testing.T) {
 	want := map[string]int32{"publisher": 2, "subscriber": 1, "sender": 2, "receiver": 1}
 	for name, use := range users {
 		for most := range want[name] + 2 {

@@ -78,7 +78,7 @@ func (r *unconfirmedRun) checkUnconfirmed(least, most uint64) {
 
 // Messages in the socket of a lost subscriber counted as sent, and as lost too when it
 // was back. Those of a subscriber that was stopped at the end were in no count.
-func TestWhatASubscriberHasNotSaidIsUnconfirmed(t *testing.T) {
+func TestPublisher_whatASubscriberHasNotSaidIsUnconfirmed(t *testing.T) {
 	t.Run("it is killed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newUnconfirmedRun(t)
@@ -140,7 +140,7 @@ func TestWhatASubscriberHasNotSaidIsUnconfirmed(t *testing.T) {
 }
 
 // A subscriber cannot have received more than was sent to it.
-func TestASubscriberCannotHaveReceivedMoreThanWasSent(t *testing.T) {
+func TestPublisher_aSubscriberCannotHaveReceivedMoreThanWasSent(t *testing.T) {
 	received := func(lane uint16, n uint64) []byte {
 		return control(t, &subscription.Received{Lane: lane, Messages: n})
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Users whose Drain was cut short by Close waited in it for ever.
-func TestDrainEndsWhenThePublisherIsClosed(t *testing.T) {
+func TestPublisher_Drain_endsWhenThePublisherIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -37,7 +37,7 @@ func TestDrainEndsWhenThePublisherIsClosed(t *testing.T) {
 }
 
 // Users were told that all was delivered when the connection had broken first.
-func TestDrainTellsWhatWasNotDelivered(t *testing.T) {
+func TestPublisher_Drain_tellsWhatWasNotDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -58,7 +58,7 @@ func TestDrainTellsWhatWasNotDelivered(t *testing.T) {
 
 // Users who unsubscribed waited for an acknowledgement that could not come any
 // more.
-func TestUnsubscribeEndsWithoutAnAcknowledgement(t *testing.T) {
+func TestSubscription_Unsubscribe_endsWithoutAnAcknowledgement(t *testing.T) {
 	tests := []struct {
 		name string
 		end  func(*bed, *publisher, *subscriber)
@@ -109,7 +109,7 @@ func TestUnsubscribeEndsWithoutAnAcknowledgement(t *testing.T) {
 
 // Users who ended the loop first and closed the subscriber then left their
 // readers waiting for ever.
-func TestCloseAfterTheLoopHasEndedEndsEveryWait(t *testing.T) {
+func TestSubscriber_Close_afterTheLoopHasEndedEndsEveryWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		s := b.subscriber(bus.SubscriberConfig{})
@@ -137,7 +137,7 @@ func TestCloseAfterTheLoopHasEndedEndsEveryWait(t *testing.T) {
 
 // Users waited for ever when the last publisher that could not be reached left
 // the directory.
-func TestWaitEndsWhenAnUnreachablePublisherIsWithdrawn(t *testing.T) {
+func TestSubscription_Wait_endsWhenAnUnreachablePublisherIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -164,7 +164,7 @@ func TestWaitEndsWhenAnUnreachablePublisherIsWithdrawn(t *testing.T) {
 
 // Users who unsubscribed just before they heard of a refusal lost the
 // connection, with all other subscriptions on it.
-func TestARefusalMayCrossAnUnsubscribe(t *testing.T) {
+func TestSubscription_Unsubscribe_aRefusalMayCrossIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.impostor(&refuser{t: t, refuse: 2}, "refuser", tags.Of(1, 2))
@@ -222,7 +222,7 @@ func (r *refuser) OnData(ep netio.Endpoint, data []byte) {
 
 // A subscriber that had enough and left made the publisher report lost messages, and its
 // Drain fail.
-func TestAnEndedSubscriptionIsOwedNothing(t *testing.T) {
+func TestSubscription_thatHasEndedIsOwedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{PageBytes: 256, MaxMessageBytes: 200, QueueBytes: 4096}})

@@ -10,9 +10,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestALookForUnpublishedTagsIsWork: each of them is a look-up in the map of the known
+// TestPublisher_aLookForUnpublishedTagsIsWork: each of them is a look-up in the map of the known
 // ones, however few of these the set has.
-func TestALookForUnpublishedTagsIsWork(t *testing.T) {
+func TestPublisher_aLookForUnpublishedTagsIsWork(t *testing.T) {
 	const known, unknown = 60_000, 50_000
 	for _, test := range []struct {
 		name string

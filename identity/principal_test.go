@@ -24,7 +24,7 @@ func uris(t *testing.T, texts ...string) (all []*url.URL) {
 	return all
 }
 
-func TestPrincipalOf(t *testing.T) {
+func TestPrincipalOf_aCertificate(t *testing.T) {
 	many := make([]string, identity.MaxNames+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("host%d", i)
@@ -74,7 +74,7 @@ func TestPrincipalOf(t *testing.T) {
 	}
 }
 
-func TestNewPrincipal(t *testing.T) {
+func TestNewPrincipal_ofNames(t *testing.T) {
 	for _, names := range [][]string{nil, {"anonymous"}} {
 		if got, err := identity.NewPrincipal(names...); err != nil || !got.IsAnonymous() || got.String() != "anonymous" {
 			t.Errorf("%q: got %v, %v, want anonymous", names, got, err)

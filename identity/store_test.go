@@ -65,7 +65,7 @@ func config(t *testing.T, side func() (*tls.Config, error)) *tls.Config {
 	return c
 }
 
-func TestServerAndClient(t *testing.T) {
+func TestStore_serverAndClient(t *testing.T) {
 	b := newBed(t)
 	s := b.open()
 	if server, client := handshake(t, config(t, s.Server), config(t, s.Client)); server != nil || client != nil {
@@ -97,8 +97,8 @@ func TestServerAndClient(t *testing.T) {
 	}
 }
 
-// TestTheCAIsReplaced: no handshake fails on the way from one CA to another, whatever peer is ahead.
-func TestTheCAIsReplaced(t *testing.T) {
+// TestStore_theCAIsReplaced: no handshake fails on the way from one CA to another, whatever peer is ahead.
+func TestStore_theCAIsReplaced(t *testing.T) {
 	first, second := newBed(t), newBed(t)
 	next := pki.NewCA(t, "next CA")
 	second.ca, second.own = first.ca, first.ca.Issue(t, "dns:second")
@@ -130,8 +130,8 @@ func TestTheCAIsReplaced(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeUsed are refused when a store opens, and kept out when it reloads.
-func TestFilesThatCannotBeUsed(t *testing.T) {
+// TestStore_filesThatCannotBeUsed are refused when a store opens, and kept out when it reloads.
+func TestStore_filesThatCannotBeUsed(t *testing.T) {
 	now := time.Now()
 	other := pki.NewCA(t, "CA") // the same name
 	tests := []struct {
@@ -212,7 +212,7 @@ func (b *bed) pair(c *pki.Issued) {
 	b.write("own.key", c.KeyPEM(b))
 }
 
-func TestWarnings(t *testing.T) {
+func TestStore_warnings(t *testing.T) {
 	now := time.Now()
 	tests := []struct {
 		name string
@@ -258,7 +258,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestInvalidConfig(t *testing.T) {
+func TestOpen_invalidConfig(t *testing.T) {
 	for i, c := range []identity.Config{
 		{}, {Certificate: "a", Key: "b"}, {Certificate: "a", Key: "b", CA: "c", MaxChain: -1}, {Certificate: "a", Key: "b", CA: "c", Every: -1},
 	} {
@@ -268,7 +268,7 @@ func TestInvalidConfig(t *testing.T) {
 	}
 }
 
-func TestKeysOfOtherForms(t *testing.T) {
+func TestStore_keysOfOtherForms(t *testing.T) {
 	b := newBed(t)
 	der, err := x509.MarshalECPrivateKey(b.own.Key)
 	must(t, err)

@@ -63,7 +63,7 @@ func shown(all ...*pki.Issued) (certificates []*x509.Certificate) {
 	return certificates
 }
 
-func TestVerify(t *testing.T) {
+func TestStore_Verify_whatCountsAndWhatDoesNot(t *testing.T) {
 	now := time.Now()
 	b := newBed(t)
 	other := pki.NewCA(t, "CA") // with the same name
@@ -136,8 +136,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestHostileCertificates: they are refused at once, with a text that is short.
-func TestHostileCertificates(t *testing.T) {
+// TestStore_Verify_hostileCertificates: they are refused at once, with a text that is short.
+func TestStore_Verify_hostileCertificates(t *testing.T) {
 	b := newBed(t)
 	s := b.open()
 	many := make([]string, 10_000)
@@ -163,7 +163,7 @@ func TestHostileCertificates(t *testing.T) {
 	}
 }
 
-func TestAListThatIsNotRenewedOpensNoConnections(t *testing.T) {
+func TestStore_Verify_aListThatIsNotRenewedOpensNoConnections(t *testing.T) {
 	b := newBed(t)
 	now := time.Now()
 	b.config.Now = func() time.Time { return now }
@@ -196,7 +196,7 @@ func TestAListThatIsNotRenewedOpensNoConnections(t *testing.T) {
 	}
 }
 
-func TestCheckEndsConnections(t *testing.T) {
+func TestStore_Check_endsConnections(t *testing.T) {
 	b := newBed(t)
 	now := time.Now()
 	b.config.Now = func() time.Time { return now }

@@ -68,9 +68,9 @@ func byHand(t *testing.T, to netip.AddrPort, patience time.Duration, chain ...*p
 	return io.ReadAll(conn)
 }
 
-// TestOddCertificatesAreRefused: through a handshake, with a reason, and without a word
+// TestNode_refusesOddCertificates: through a handshake, with a reason, and without a word
 // about the publisher.
-func TestOddCertificatesAreRefused(t *testing.T) {
+func TestNode_refusesOddCertificates(t *testing.T) {
 	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	p := attacked(t, bed, ca)
 	other := pki.NewCA(t, "cn:other")
@@ -112,9 +112,9 @@ func TestOddCertificatesAreRefused(t *testing.T) {
 	}
 }
 
-// TestHonestPeersGetInBesideStrangers: connections that say nothing, say half of a
+// TestNode_honestPeersGetInBesideStrangers: connections that say nothing, say half of a
 // handshake, or finish it and say nothing.
-func TestHonestPeersGetInBesideStrangers(t *testing.T) {
+func TestNode_honestPeersGetInBesideStrangers(t *testing.T) {
 	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	p := attacked(t, bed, ca)
 	for i := range netiotest.Few(1000, 200) {

@@ -52,8 +52,8 @@ func process(t *testing.T, bed string, ca *pki.Issued, name, policy string) *nod
 	return n
 }
 
-// TestAccessOverTLS: one process may publish, one may have half of it, one nothing.
-func TestAccessOverTLS(t *testing.T) {
+// TestNode_accessOverTLS: one process may publish, one may have half of it, one nothing.
+func TestNode_accessOverTLS(t *testing.T) {
 	const policy = `{"rules":[{"who":"uri:spiffe://x/daq","publish":"1-2"},{"who":"uri:spiffe://x/dcs","subscribe":"1"}]}`
 	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	refused := make(chan error, 100)
@@ -116,8 +116,8 @@ func TestAccessOverTLS(t *testing.T) {
 	}
 }
 
-// TestUnsignedEntriesAreNotUsed on a node with certificates.
-func TestUnsignedEntriesAreNotUsed(t *testing.T) {
+// TestNode_unsignedEntriesAreNotUsed on a node with certificates.
+func TestNode_unsignedEntriesAreNotUsed(t *testing.T) {
 	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
 	folder, err := file.Open(bed, file.Config{})
 	if err != nil {
@@ -173,7 +173,7 @@ func TestUnsignedEntriesAreNotUsed(t *testing.T) {
 	}
 }
 
-func TestAccessNeedsAPolicyOrCertificates(t *testing.T) {
+func TestOpen_accessNeedsAPolicyOrCertificates(t *testing.T) {
 	if _, err := access.Open(access.Config{}); !errors.Is(err, access.ErrInvalidConfig) {
 		t.Errorf("got %v, want ErrInvalidConfig", err)
 	}

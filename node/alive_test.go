@@ -17,7 +17,7 @@ import (
 	"tagbus/node"
 )
 
-func TestAlive(t *testing.T) {
+func TestNode_Alive_whileTheLoopRuns(t *testing.T) {
 	for _, loops := range []int{1, 3} {
 		n, err := node.Open(node.Config{Bus: t.TempDir(), Loops: loops})
 		if err != nil {
@@ -40,8 +40,8 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// TestALoopThatIsHeldIsNotAlive: many looks at it leave one thing to do.
-func TestALoopThatIsHeldIsNotAlive(t *testing.T) {
+// TestNode_Alive_aLoopThatIsHeldIsNot: many looks at it leave one thing to do.
+func TestNode_Alive_aLoopThatIsHeldIsNot(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	held, release := make(chan struct{}), make(chan struct{})
 	n.Loop().Post(func() {
@@ -72,7 +72,7 @@ func TestALoopThatIsHeldIsNotAlive(t *testing.T) {
 	}
 }
 
-func TestANodeWhoseLoopHasEndedIsNotAlive(t *testing.T) {
+func TestNode_Alive_notWhenTheLoopHasEnded(t *testing.T) {
 	n, err := node.Open(node.Config{Bus: t.TempDir(), Loop: reactor.Config{Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		t.Fatal(err)

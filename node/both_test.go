@@ -15,9 +15,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestTheOtherDirection: two nodes, as two programs have them, with
+// TestNode_theOtherDirection: two nodes, as two programs have them, with
 // messages larger than a page among the others.
-func TestTheOtherDirection(t *testing.T) {
+func TestNode_theOtherDirection(t *testing.T) {
 	folder := t.TempDir()
 	var got, bytes, bad atomic.Int64
 	receiver, err := openNode(t, folder).NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Listening: bus.Listening{Listen: listen()}}, func(m bus.Message) {
@@ -64,7 +64,7 @@ func TestTheOtherDirection(t *testing.T) {
 	}
 }
 
-func TestTheOtherDirectionOnOneLoop(t *testing.T) {
+func TestNode_theOtherDirectionOnOneLoop(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}}, func(bus.Message) {}); err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func TestTheOtherDirectionOnOneLoop(t *testing.T) {
 	}
 }
 
-// TestTwoRequestersOfADevice: the ids of requests cross the real transport both ways.
-func TestTwoRequestersOfADevice(t *testing.T) {
+// TestNode_twoRequestersOfADevice: the ids of requests cross the real transport both ways.
+func TestNode_twoRequestersOfADevice(t *testing.T) {
 	const command, reply = tags.Tag(1), tags.Tag(2)
 	folder := t.TempDir()
 	device := openPublisher(t, folder, bus.PublisherConfig{Tags: tags.Of(reply), Sending: bus.Sending{MaxMessageBytes: 200_000}})

@@ -51,14 +51,14 @@ func openVerbs(t *testing.T, h netio.Handler) netio.Backend {
 	return b
 }
 
-// TestADeviceThatIsMadeLeavesTheOthersAlone makes devices while another one is
+// TestNode_aDeviceThatIsMadeLeavesTheOthersAlone makes devices while another one is
 // listened on, and has other threads look for devices then. With librdmacm of Debian
 // 12 a device was opened a second time when the thread that saw a new one was not that
 // which had seen it first: all that connected from then on was refused.
 //
 // It stands here and not beside the backend because the tests of this package have the
 // virtual machine for themselves (test/verbs/suite.sh).
-func TestADeviceThatIsMadeLeavesTheOthersAlone(t *testing.T) {
+func TestNode_aDeviceThatIsMadeLeavesTheOthersAlone(t *testing.T) {
 	if os.Getenv("NETIO_RDMA_SOFT") != "yes" {
 		t.Skip("no RDMA device beside which others may be made; where there is Soft-RoCE NETIO_RDMA_SOFT=yes runs this test")
 	}

@@ -32,7 +32,7 @@ func (c *closing) Close() error {
 // kinds counts the kinds of directories that tests have registered, each once per process.
 var kinds atomic.Int32
 
-func TestADirectoryOfAnyKindServesANode(t *testing.T) {
+func TestOpen_aDirectoryOfAnyKindServesANode(t *testing.T) {
 	own := &closing{Directory: memory.New()}
 	scheme := fmt.Sprintf("test-node-%d", kinds.Add(1))
 	directory.Register(scheme, func(url string, s directory.Settings) (directory.Opened, error) {

@@ -73,9 +73,9 @@ var exits = []struct {
 	}},
 }
 
-// TestANodeWhoseLoopEndsByGoexit: Close did not return, nor did what waited for the
+// TestNode_Close_whenTheLoopEndsByGoexit: Close did not return, nor did what waited for the
 // loop. t.FailNow in a handler is enough.
-func TestANodeWhoseLoopEndsByGoexit(t *testing.T) {
+func TestNode_Close_whenTheLoopEndsByGoexit(t *testing.T) {
 	for _, exit := range exits {
 		t.Run(exit.name, func(t *testing.T) {
 			for _, loops := range []int{1, 3} {
@@ -164,7 +164,7 @@ func waitForTheEnd(t *testing.T, p *bus.Publisher, n *node.Node, cfg bus.Subscri
 	}
 }
 
-func TestANodeWhoseLoopEndsAtOnce(t *testing.T) {
+func TestNode_Close_whenTheLoopEndsAtOnce(t *testing.T) {
 	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: "tcp", Loop: reactor.Config{Logger: slog.New(slog.DiscardHandler), Init: runtime.Goexit}})
 	if err != nil {
 		t.Fatal(err)
@@ -174,9 +174,9 @@ func TestANodeWhoseLoopEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestANodeOfWhichAWorkerEnds: the loops beside that of the callbacks call nothing of
+// TestNode_ofWhichAWorkerEnds: the loops beside that of the callbacks call nothing of
 // the program but OnPanic.
-func TestANodeOfWhichAWorkerEnds(t *testing.T) {
+func TestNode_ofWhichAWorkerEnds(t *testing.T) {
 	n, err := node.Open(node.Config{Bus: t.TempDir(), Loops: 3, Backend: "tcp", Loop: reactor.Config{Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		t.Fatal(err)

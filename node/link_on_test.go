@@ -47,10 +47,10 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestALinkThatIsCutIsNoticed: a device tells only a sender, and the bus always sends:
+// TestNode_aLinkThatIsCutIsNoticed: a device tells only a sender, and the bus always sends:
 // its heartbeats. That it connects again when the link is back is not tested: nothing
 // connects over Soft-RoCE any more when the link was cut while it was used.
-func TestALinkThatIsCutIsNoticed(t *testing.T) {
+func TestNode_aLinkThatIsCutIsNoticed(t *testing.T) {
 	host, link, ok := strings.Cut(os.Getenv(cuttable), ",")
 	if !ok { // libfabric knows only the devices that there were when it was first used
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=2m")

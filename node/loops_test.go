@@ -14,9 +14,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestSeveralLoops: loops share out the subscribers of a publisher, and those of a node.
+// TestNode_severalLoops: loops share out the subscribers of a publisher, and those of a node.
 // Everything arrives in order, and costs no allocation.
-func TestSeveralLoops(t *testing.T) {
+func TestNode_severalLoops(t *testing.T) {
 	const subscribers, warmUp = 6, 5_000
 	total := uint64(50_000)
 	dir := t.TempDir()

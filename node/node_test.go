@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpen_saysWhatIsWrong(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestCloseClosesEverything(t *testing.T) {
+func TestNode_Close_closesEverything(t *testing.T) {
 	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: backend})
 	if err != nil {
 		t.Fatal(err)
@@ -92,9 +92,9 @@ func TestCloseClosesEverything(t *testing.T) {
 	}
 }
 
-// TestMessagesCostNoAllocation counts what the whole process allocates while
+// TestNode_messagesCostNoAllocation counts what the whole process allocates while
 // messages go from Publish to where they are received, in each way.
-func TestMessagesCostNoAllocation(t *testing.T) {
+func TestNode_messagesCostNoAllocation(t *testing.T) {
 	if testkit.Race {
 		t.Skip("allocations are not those of the product under the race detector")
 	}
@@ -172,10 +172,10 @@ func testAllocations(t *testing.T, receive func(*bus.Subscriber, tags.Set, func(
 	}
 }
 
-// TestTCPCutsNoPeerOffForNotReading looks at the sockets: a subscriber that had
+// TestNode_tcpCutsNoPeerOffForNotReading looks at the sockets: a subscriber that had
 // paused for a minute was cut off by TCP_USER_TIMEOUT, though its policy was to be
 // waited for.
-func TestTCPCutsNoPeerOffForNotReading(t *testing.T) {
+func TestNode_tcpCutsNoPeerOffForNotReading(t *testing.T) {
 	tests := []struct {
 		name string
 		set  time.Duration
@@ -235,9 +235,9 @@ func userTimeouts(t *testing.T) (all []int) {
 	return all
 }
 
-// TestCallbacksMayUseTheNodeWhileItCloses is a deadlock that a lock around the
+// TestNode_Close_callbacksMayUseTheNodeMeanwhile is a deadlock that a lock around the
 // closing of users would be.
-func TestCallbacksMayUseTheNodeWhileItCloses(t *testing.T) {
+func TestNode_Close_callbacksMayUseTheNodeMeanwhile(t *testing.T) {
 	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: backend})
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestCallbacksMayUseTheNodeWhileItCloses(t *testing.T) {
 	}
 }
 
-func TestClosedUsersAreNotKept(t *testing.T) {
+func TestNode_doesNotKeepClosedUsers(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	const users = 50
 	var gone atomic.Int64

@@ -13,8 +13,8 @@ import (
 	"tagbus/tags"
 )
 
-// TestAnObserverAsksOverTheBus asks a publisher and a receiver over real connections.
-func TestAnObserverAsksOverTheBus(t *testing.T) {
+// TestNode_NewObserver_asksOverTheBus asks a publisher and a receiver over real connections.
+func TestNode_NewObserver_asksOverTheBus(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	p, err := n.NewPublisher(bus.PublisherConfig{Common: bus.Common{Name: "daq"}, Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}})
 	if err != nil {
@@ -53,7 +53,7 @@ func TestAnObserverAsksOverTheBus(t *testing.T) {
 }
 
 // Both sides of a connection over TCP know how far away the other one is.
-func TestTheStateHasRoundTrips(t *testing.T) {
+func TestNode_theStateHasRoundTrips(t *testing.T) {
 	n := openNodeWith(t, node.Config{Bus: t.TempDir()}) // over TCP: other backends have none
 	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
 	if err != nil {

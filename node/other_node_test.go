@@ -12,9 +12,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestAHandlerDoesNotWaitForAnotherNode: two nodes whose handlers waited for each other
+// TestNode_aHandlerDoesNotWaitForAnotherNode: two nodes whose handlers waited for each other
 // waited for ever.
-func TestAHandlerDoesNotWaitForAnotherNode(t *testing.T) {
+func TestNode_aHandlerDoesNotWaitForAnotherNode(t *testing.T) {
 	for _, loops := range []int{1, 3} {
 		dir := t.TempDir()
 		a, b := openNodeWith(t, node.Config{Bus: dir, Loops: loops}), openNodeWith(t, node.Config{Bus: dir, Loops: loops})

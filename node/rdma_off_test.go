@@ -14,7 +14,7 @@ import (
 	"tagbus/node"
 )
 
-func TestRDMANeedsItsBuildTag(t *testing.T) {
+func TestOpen_rdmaNeedsItsBuildTag(t *testing.T) {
 	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: "rdma:verbs"})
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestAReceiverOverRDMALocksLittle: with the default of TCP each sender would cost it
+// TestNode_NewReceiver_overRDMALocksLittle: with the default of TCP each sender would cost it
 // more than a gigabyte of locked memory, and time to connect.
-func TestAReceiverOverRDMALocksLittle(t *testing.T) {
+func TestNode_NewReceiver_overRDMALocksLittle(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}}, func(bus.Message) {}); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"tagbus/tags"
 )
 
-// TestRetainCopiesNothing looks where the data is.
-func TestRetainCopiesNothing(t *testing.T) {
+// TestNode_retainCopiesNothing looks where the data is.
+func TestNode_retainCopiesNothing(t *testing.T) {
 	const messages = 300
 	dir := t.TempDir()
 	// A backend with a fixed number of receive buffers spares half of them.

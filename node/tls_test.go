@@ -31,8 +31,8 @@ func newCredentials(tb testing.TB) *tcp.TLS {
 	}
 }
 
-// TestABusOverTLS carries messages between two nodes, with one loop and with several.
-func TestABusOverTLS(t *testing.T) {
+// TestNode_aBusOverTLS carries messages between two nodes, with one loop and with several.
+func TestNode_aBusOverTLS(t *testing.T) {
 	credentials := newCredentials(t)
 	for _, loops := range []int{1, 2} {
 		dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestABusOverTLS(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsWrongWithCertificates(t *testing.T) {
+func TestOpen_saysWhatIsWrongWithCertificates(t *testing.T) {
 	none := func() (*tls.Config, error) { return nil, errors.New("no certificates in this test") }
 	tests := []struct {
 		name string

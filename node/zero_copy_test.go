@@ -11,7 +11,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestPayloadsComeBackWhenTheLoopHasEnded(t *testing.T) {
+func TestNode_payloadsComeBackWhenTheLoopHasEnded(t *testing.T) {
 	dir := t.TempDir()
 	n := openNode(t, dir)
 	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}})

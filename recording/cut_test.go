@@ -60,8 +60,8 @@ func (s *small) complete(n int) (blocks, records, bytes int) {
 	return blocks, records, bytes
 }
 
-// TestAFileThatIsCutAnywhereHasItsCompleteBlocks: cut at every byte.
-func TestAFileThatIsCutAnywhereHasItsCompleteBlocks(t *testing.T) {
+// TestReader_aFileThatIsCutAnywhereHasItsCompleteBlocks: cut at every byte.
+func TestReader_aFileThatIsCutAnywhereHasItsCompleteBlocks(t *testing.T) {
 	for _, codec := range codecs {
 		t.Run(codec.String(), func(t *testing.T) {
 			s := smallFile(t, codec)
@@ -112,9 +112,9 @@ func (s *small) checkRepaired(t *testing.T, r *recording.Reader, file []byte, wa
 	}
 }
 
-// TestAFlippedBitIsNamed flips each bit of a file. The blocks that it does not concern are
+// TestReader_namesAFlippedBit flips each bit of a file. The blocks that it does not concern are
 // read all the same.
-func TestAFlippedBitIsNamed(t *testing.T) {
+func TestReader_namesAFlippedBit(t *testing.T) {
 	s := smallFile(t, recording.S2)
 	end := s.ends[len(s.ends)-1]
 	for _, closed := range []bool{true, false} {
@@ -177,7 +177,7 @@ func (s *small) checkFlip(t *testing.T, b []byte, at int, closed bool) {
 	}
 }
 
-func TestARecordingInAMessageIsNotTakenForBlocks(t *testing.T) {
+func TestReader_doesNotTakeARecordingInAMessageForBlocks(t *testing.T) {
 	inner := smallFile(t, recording.None)
 	var b bytes.Buffer
 	w, err := recording.NewWriter(&b, recording.Header{}, recording.Config{BlockBytes: 256})
@@ -199,8 +199,8 @@ func TestARecordingInAMessageIsNotTakenForBlocks(t *testing.T) {
 	}
 }
 
-// TestBlocksThatAreThereTwiceAreNotTaken: those that a disk has kept of the same file.
-func TestBlocksThatAreThereTwiceAreNotTaken(t *testing.T) {
+// TestReader_doesNotTakeBlocksThatAreThereTwice: those that a disk has kept of the same file.
+func TestReader_doesNotTakeBlocksThatAreThereTwice(t *testing.T) {
 	s := smallFile(t, recording.None)
 	twice := func(between string) []byte {
 		b := append(bytes.Clone(s.bytes[:s.ends[2]]), between...)
@@ -217,9 +217,9 @@ func TestBlocksThatAreThereTwiceAreNotTaken(t *testing.T) {
 	}
 }
 
-// TestBlocksWithoutContentAreLeftOut: after a power failure a file may have its size and,
+// TestReader_leavesOutBlocksWithoutContent: after a power failure a file may have its size and,
 // at its end, zeros.
-func TestBlocksWithoutContentAreLeftOut(t *testing.T) {
+func TestReader_leavesOutBlocksWithoutContent(t *testing.T) {
 	s := smallFile(t, recording.None)
 	last := len(s.ends) - 1
 	b := bytes.Clone(s.bytes[:s.ends[last]])

@@ -10,9 +10,9 @@ import (
 	"tagbus/recording"
 )
 
-// TestADamagedIndexIsNoFileThatWasNotClosed: whatever bit of the index is wrong, and however much
+// TestReader_aDamagedIndexIsNoFileThatWasNotClosed: whatever bit of the index is wrong, and however much
 // of its end is missing, all blocks are there. The file is not whole all the same.
-func TestADamagedIndexIsNoFileThatWasNotClosed(t *testing.T) {
+func TestReader_aDamagedIndexIsNoFileThatWasNotClosed(t *testing.T) {
 	s := smallFile(t, recording.None)
 	whole, blocks := len(s.bytes), s.ends[len(s.ends)-1]
 	check := func(what string, at int, file []byte) {

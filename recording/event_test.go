@@ -12,7 +12,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestEventsOfTheBusBecomeThoseOfARecording(t *testing.T) {
+func TestEventOf_eventsOfTheBusBecomeThoseOfARecording(t *testing.T) {
 	set := tags.Of(1, 2)
 	failed := errors.New("failed")
 	gap := func(err error) bus.Event {
@@ -58,7 +58,7 @@ func TestEventsOfTheBusBecomeThoseOfARecording(t *testing.T) {
 	}
 }
 
-func TestEventsAreLinesForPeople(t *testing.T) {
+func TestEvent_String_isALineForPeople(t *testing.T) {
 	var many []tags.Tag
 	for i := range tags.Tag(100) {
 		many = append(many, 2*i)
@@ -88,7 +88,7 @@ func TestEventsAreLinesForPeople(t *testing.T) {
 	}
 }
 
-func TestCodecsHaveATextForm(t *testing.T) {
+func TestCodec_hasATextForm(t *testing.T) {
 	for _, want := range codecs {
 		text, err := want.MarshalText()
 		must(t, err)

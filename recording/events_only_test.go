@@ -9,7 +9,7 @@ import (
 	"tagbus/recording"
 )
 
-func TestEventsOnly(t *testing.T) {
+func TestQuery_eventsOnly(t *testing.T) {
 	records := numbered(100)
 	records = append(records, event(2000, recording.Event{Kind: recording.Gap, Peer: alice, Tag: 2, Count: 3}), event(2001, recording.Event{Kind: recording.Stopped}))
 	r := open(t, file(t, recording.Header{}, recording.Config{BlockBytes: 512}, records...))

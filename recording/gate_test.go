@@ -50,8 +50,8 @@ func allocated(f func()) int64 {
 // perByte is the most memory that reading takes for each byte of a file, beside fixed.
 const perByte = 64
 
-// TestTagsOfEventsAreBounded: a compressed block of a small file names millions of tags.
-func TestTagsOfEventsAreBounded(t *testing.T) {
+// TestVerify_tagsOfEventsAreBounded: a compressed block of a small file names millions of tags.
+func TestVerify_tagsOfEventsAreBounded(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector takes memory, which is what is tested")
 	}
@@ -73,8 +73,8 @@ func TestTagsOfEventsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTextsOfAReportAreShort: a compressed block has texts of many MiB.
-func TestTextsOfAReportAreShort(t *testing.T) {
+// TestReport_textsAreShort: a compressed block has texts of many MiB.
+func TestReport_textsAreShort(t *testing.T) {
 	long := strings.Repeat("it broke ", 100_000)
 	b := file(t, recording.Header{}, recording.Config{Codec: recording.Zstd},
 		event(0, recording.Event{Kind: recording.Lost, Peer: alice, Text: long}),
@@ -90,8 +90,8 @@ func TestTextsOfAReportAreShort(t *testing.T) {
 	}
 }
 
-// TestTheMemoryOfSeriesIsProportional: a table has a series in 5 bytes.
-func TestTheMemoryOfSeriesIsProportional(t *testing.T) {
+// TestReader_Series_theirMemoryIsProportional: a table has a series in 5 bytes.
+func TestReader_Series_theirMemoryIsProportional(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector takes memory, which is what is tested")
 	}
@@ -128,8 +128,8 @@ func TestTheMemoryOfSeriesIsProportional(t *testing.T) {
 	}
 }
 
-// TestBombsAreRefused: blocks whose records are far more than their bytes are worth.
-func TestBombsAreRefused(t *testing.T) {
+// TestReader_refusesBombs: blocks whose records are far more than their bytes are worth.
+func TestReader_refusesBombs(t *testing.T) {
 	const size, free = 4 << 20, 16 << 20
 	data := binary.AppendUvarint([]byte{0}, size)
 	data = append(data, make([]byte, size)...)
@@ -161,9 +161,9 @@ func TestBombsAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsNoBomb: recordings of nothing but zeros, which compress to next to
+// TestWriter_whatIsWrittenIsNoBomb: recordings of nothing but zeros, which compress to next to
 // nothing, are within the limit of readers.
-func TestWhatIsWrittenIsNoBomb(t *testing.T) {
+func TestWriter_whatIsWrittenIsNoBomb(t *testing.T) {
 	for _, codec := range []recording.Codec{recording.S2, recording.Zstd} {
 		for _, bytes := range []string{"", string(make([]byte, 1<<16))} {
 			var all []recording.Record
@@ -194,8 +194,8 @@ func (c *counted) ReadAt(b []byte, offset int64) (int, error) {
 	return c.ReaderAt.ReadAt(b, offset)
 }
 
-// TestAWalkReadsAFileFewTimes: whatever is damaged.
-func TestAWalkReadsAFileFewTimes(t *testing.T) {
+// TestReader_aWalkReadsAFileFewTimes: whatever is damaged.
+func TestReader_aWalkReadsAFileFewTimes(t *testing.T) {
 	good := rawBlock{table: rawTable(1, 1), body: rawMessage, messages: 1}
 	head, seed := rawHeader(0, recording.ID{1}, 0, nil)
 	var alternating, headers []byte

@@ -75,9 +75,9 @@ func unhex(tb testing.TB, name string) (b []byte) {
 	return b
 }
 
-// TestTheFormatIsThatOfTheGoldenFiles in both directions. What the compressors write may
+// TestReader_theFormatIsThatOfTheGoldenFiles in both directions. What the compressors write may
 // change with their versions, so their files are only read.
-func TestTheFormatIsThatOfTheGoldenFiles(t *testing.T) {
+func TestReader_theFormatIsThatOfTheGoldenFiles(t *testing.T) {
 	h, first, second := golden()
 	want := forms(slices.Concat(first, second)...)
 	for _, codec := range codecs {

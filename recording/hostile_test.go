@@ -19,7 +19,7 @@ import (
 // rawMessage is a plain message of series 0 with data of one byte.
 var rawMessage = []byte{0, 1, 'x'}
 
-func TestContentThatContradictsTheFormatIsNamed(t *testing.T) {
+func TestReader_namesContentThatContradictsTheFormat(t *testing.T) {
 	good := rawBlock{table: rawTable(1, 1), body: rawMessage, messages: 1}
 	withTable := func(table []byte) rawBlock { b := good; b.table = table; return b }
 	withBody := func(body ...byte) rawBlock { b := good; b.body = body; return b }
@@ -84,7 +84,7 @@ func TestContentThatContradictsTheFormatIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnIndexThatLiesIsNotUsed(t *testing.T) {
+func TestReader_doesNotUseAnIndexThatLies(t *testing.T) {
 	good := rawBlock{table: rawTable(1, 1), body: rawMessage, messages: 1}
 	b, seed := rawHeader(0, recording.ID{1}, 0, nil)
 	begin := len(b)
@@ -130,7 +130,7 @@ func TestAnIndexThatLiesIsNotUsed(t *testing.T) {
 	})
 }
 
-func TestWhatANewerVersionAddsIsPassedOver(t *testing.T) {
+func TestReader_passesOverWhatANewerVersionAdds(t *testing.T) {
 	fields := append(uvarints(nil, 99, 3), "new"...)
 	fields = append(append(fields, uvarints(nil, 2, 4)...), "host"...)
 	table := append(rawTable(1, 1), "more"...)
@@ -152,7 +152,7 @@ func TestWhatANewerVersionAddsIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestOtherFilesAreRefused(t *testing.T) {
+func TestNewReader_refusesOtherFiles(t *testing.T) {
 	newer := rawFile(0, nil)
 	newer[8] = 2
 	long, _ := rawHeader(0, recording.ID{}, 0, nil)
@@ -177,7 +177,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestDamagedFieldsOfTheHeaderCostNoMessage(t *testing.T) {
+func TestReader_damagedFieldsOfTheHeaderCostNoMessage(t *testing.T) {
 	good := rawBlock{table: rawTable(1, 1), body: rawMessage, messages: 1}
 	for name, fields := range map[string][]byte{
 		"a field that goes beyond the end": {2, 9, 'h'},
@@ -191,8 +191,8 @@ func TestDamagedFieldsOfTheHeaderCostNoMessage(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBoundedForHostileFiles: what they claim takes no memory.
-func TestMemoryIsBoundedForHostileFiles(t *testing.T) {
+// TestReader_memoryIsBoundedForHostileFiles: what they claim takes no memory.
+func TestReader_memoryIsBoundedForHostileFiles(t *testing.T) {
 	const limit = 1 << 20
 	encoder, err := zstd.NewWriter(nil)
 	must(t, err)
@@ -231,7 +231,7 @@ func TestMemoryIsBoundedForHostileFiles(t *testing.T) {
 	}
 }
 
-func TestOnlySomePublishersAreRemembered(t *testing.T) {
+func TestReader_remembersOnlySomePublishers(t *testing.T) {
 	const many = 100_000
 	table := uvarints(nil, many)
 	for i := range uint64(many) {
@@ -268,7 +268,7 @@ func (f failing) ReadAt(b []byte, offset int64) (int, error) {
 	return f.ReaderAt.ReadAt(b, offset)
 }
 
-func TestErrorsOfReadingArePassedOn(t *testing.T) {
+func TestReader_passesOnErrorsOfReading(t *testing.T) {
 	s := smallFile(t, recording.None)
 	bad := errors.New("bad sector")
 	for _, at := range []int{0, 44, s.header, s.ends[0], len(s.bytes) - 1} {

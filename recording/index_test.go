@@ -54,8 +54,8 @@ func withIndex(blocks uint64, magic string) *sparse {
 	return s
 }
 
-// TestAnIndexIsReadWhereThereIsOne: what a footer says takes no memory.
-func TestAnIndexIsReadWhereThereIsOne(t *testing.T) {
+// TestReader_readsAnIndexWhereThereIsOne: what a footer says takes no memory.
+func TestReader_readsAnIndexWhereThereIsOne(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector takes memory, which is what is tested")
 	}
@@ -72,9 +72,9 @@ func TestAnIndexIsReadWhereThereIsOne(t *testing.T) {
 	}
 }
 
-// TestAnIndexThatMemoryCannotHave is none: where an int has 32 bits its size would be
+// TestReader_anIndexThatMemoryCannotHave is none: where an int has 32 bits its size would be
 // negative, or that of what is made of it.
-func TestAnIndexThatMemoryCannotHave(t *testing.T) {
+func TestReader_anIndexThatMemoryCannotHave(t *testing.T) {
 	if math.MaxInt > math.MaxInt32 {
 		t.Skip("an int holds the size of any index of a file")
 	}

@@ -44,9 +44,9 @@ func drawRecord(t *rapid.T) recording.Record {
 	}}
 }
 
-// TestWhatIsWrittenIsRead: any records, in blocks and parts of any size, are read as they
+// TestWriter_whatIsWrittenIsRead: any records, in blocks and parts of any size, are read as they
 // were written, with each codec.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWriter_whatIsWrittenIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var parts []*bytes.Buffer
 		part := func() *bytes.Buffer {

@@ -67,7 +67,7 @@ func selects(q recording.Query, r record) bool {
 	}
 }
 
-func TestAQuerySelects(t *testing.T) {
+func TestQuery_selects(t *testing.T) {
 	at := func(us int) time.Time { return start.Add(time.Duration(us) * time.Microsecond) }
 	queries := map[string]recording.Query{
 		"everything":               {},
@@ -110,9 +110,9 @@ func TestAQuerySelects(t *testing.T) {
 	}
 }
 
-// TestOnlyTheBlocksThatAreWantedAreRead counts bytes: of a tag that few blocks have, and of
+// TestReader_readsOnlyTheBlocksThatAreWanted counts bytes: of a tag that few blocks have, and of
 // a short time.
-func TestOnlyTheBlocksThatAreWantedAreRead(t *testing.T) {
+func TestReader_readsOnlyTheBlocksThatAreWanted(t *testing.T) {
 	var all []recording.Record
 	for i := range 10_000 {
 		all = append(all, message(i, alice, tags.Tag(1+i/5000), uint64(1+i%5000), fmt.Sprintf("%090d", i)))
@@ -142,7 +142,7 @@ func TestOnlyTheBlocksThatAreWantedAreRead(t *testing.T) {
 	}
 }
 
-func TestAMessageOfARecordingIsRetained(t *testing.T) {
+func TestMessage_ofARecordingIsRetained(t *testing.T) {
 	all := numbered(50)
 	r := open(t, file(t, recording.Header{}, recording.Config{BlockBytes: 256, Codec: recording.S2}, all...))
 	var kept []bus.Message
@@ -164,7 +164,7 @@ func TestAMessageOfARecordingIsRetained(t *testing.T) {
 	}
 }
 
-func TestEqualPublishersAreOnePointer(t *testing.T) {
+func TestReader_equalPublishersAreOnePointer(t *testing.T) {
 	again := *alice // of another connection
 	b := file(t, recording.Header{}, recording.Config{BlockBytes: 256}, append(numbered(50), message(1, &again, 1, 1, ""))...)
 	seen := make(map[*bus.Peer]int)
@@ -177,7 +177,7 @@ func TestEqualPublishersAreOnePointer(t *testing.T) {
 	}
 }
 
-func TestALoopMayEndEarlyAndBeginAgain(t *testing.T) {
+func TestReader_aLoopMayEndEarlyAndBeginAgain(t *testing.T) {
 	all := numbered(50)
 	r := open(t, file(t, recording.Header{}, recording.Config{BlockBytes: 256}, all...))
 	messages := r.Messages(recording.Query{})
@@ -195,7 +195,7 @@ func TestALoopMayEndEarlyAndBeginAgain(t *testing.T) {
 	}
 }
 
-func TestReadingAllocatesNothingPerMessage(t *testing.T) {
+func TestReader_allocatesNothingPerMessage(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}

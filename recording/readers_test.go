@@ -40,9 +40,9 @@ func parts(tb testing.TB, n int, all []recording.Record) (files [][]byte) {
 	return files
 }
 
-// TestSeveralRecordingsAreReadInTheOrderOfTime merges recordings in parts with a simple
+// TestReaders_severalRecordingsInTheOrderOfTime merges recordings in parts with a simple
 // sort.
-func TestSeveralRecordingsAreReadInTheOrderOfTime(t *testing.T) {
+func TestReaders_severalRecordingsInTheOrderOfTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var readers recording.Readers
 		var want []record
@@ -71,8 +71,8 @@ func TestSeveralRecordingsAreReadInTheOrderOfTime(t *testing.T) {
 	})
 }
 
-// TestThePartsOfARecordingFollowEachOther even if the clock was set back between them.
-func TestThePartsOfARecordingFollowEachOther(t *testing.T) {
+// TestReaders_thePartsOfARecordingFollowEachOther even if the clock was set back between them.
+func TestReaders_thePartsOfARecordingFollowEachOther(t *testing.T) {
 	all := []recording.Record{message(100, alice, 1, 1, ""), message(200, alice, 1, 2, ""), message(50, alice, 1, 3, ""), message(60, alice, 1, 4, "")}
 	var readers recording.Readers
 	for _, b := range parts(t, 2, all) {
@@ -89,7 +89,7 @@ func TestThePartsOfARecordingFollowEachOther(t *testing.T) {
 	}
 }
 
-func TestAMergeGoesOnBehindDamage(t *testing.T) {
+func TestReaders_aMergeGoesOnBehindDamage(t *testing.T) {
 	a, b := numbered(30), numbered(30)
 	first := file(t, recording.Header{}, recording.Config{BlockBytes: 300}, a...)
 	first[len(first)/2]++
@@ -107,7 +107,7 @@ func TestAMergeGoesOnBehindDamage(t *testing.T) {
 	}
 }
 
-func TestFilesAreOpenedTogether(t *testing.T) {
+func TestOpenAll_opensFilesTogether(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
 	all := numbered(40)
@@ -141,8 +141,8 @@ func TestFilesAreOpenedTogether(t *testing.T) {
 	}
 }
 
-// TestSeriesAreThoseOfTheMessages compares what the tables say with the messages.
-func TestSeriesAreThoseOfTheMessages(t *testing.T) {
+// TestReaders_Series_areThoseOfTheMessages compares what the tables say with the messages.
+func TestReaders_Series_areThoseOfTheMessages(t *testing.T) {
 	all := numbered(200)
 	var readers recording.Readers
 	for _, b := range parts(t, 3, all) {
@@ -187,8 +187,8 @@ func TestSeriesAreThoseOfTheMessages(t *testing.T) {
 	}
 }
 
-// TestPipesAndDevicesAreRefused: their size is 0, whatever comes out of them.
-func TestPipesAndDevicesAreRefused(t *testing.T) {
+// TestNewReader_refusesPipesAndDevices: their size is 0, whatever comes out of them.
+func TestNewReader_refusesPipesAndDevices(t *testing.T) {
 	out, in, err := os.Pipe()
 	must(t, err)
 	defer func() { must(t, errors.Join(out.Close(), in.Close())) }()

@@ -33,7 +33,7 @@ func join(parts ...[]recording.Record) []recording.Record { return slices.Concat
 
 func one(r recording.Record) []recording.Record { return []recording.Record{r} }
 
-func TestVerifyFindsEachHole(t *testing.T) {
+func TestVerify_findsEachHole(t *testing.T) {
 	type numbers struct{ messages, lost, leftOut, missing, unexplained, repeated, backward uint64 }
 	gap := func(n uint64, c recording.Cause) []recording.Record { return one(aliceEvent(recording.Gap, n, c)) }
 	position := func(n uint64) []recording.Record { return one(aliceEvent(recording.Position, n, 0)) }
@@ -89,9 +89,9 @@ func TestVerifyFindsEachHole(t *testing.T) {
 	}
 }
 
-// TestCountersGoOnOverConnectionsAndParts: a publisher is the same in all blocks and parts,
+// TestVerify_countersGoOnOverConnectionsAndParts: a publisher is the same in all blocks and parts,
 // with another address too.
-func TestCountersGoOnOverConnectionsAndParts(t *testing.T) {
+func TestVerify_countersGoOnOverConnectionsAndParts(t *testing.T) {
 	again := *alice
 	again.Addr = bob.Addr
 	records := append(counters(1, 2, 3), message(9, &again, 1, 4, ""), message(10, &again, 1, 7, ""), message(11, alice, 1, 8, ""))
@@ -106,7 +106,7 @@ func TestCountersGoOnOverConnectionsAndParts(t *testing.T) {
 	}
 }
 
-func TestAMissingPartIsNamed(t *testing.T) {
+func TestVerify_namesAMissingPart(t *testing.T) {
 	files := parts(t, 4, counters(1, 2, 3, 4, 5, 6, 7, 8))
 	tests := []struct {
 		name string
@@ -140,9 +140,9 @@ func TestAMissingPartIsNamed(t *testing.T) {
 	}
 }
 
-// TestDamageIsInTheReport: a file that was not closed, a header and a block that are
+// TestVerify_damageIsInTheReport: a file that was not closed, a header and a block that are
 // damaged.
-func TestDamageIsInTheReport(t *testing.T) {
+func TestVerify_damageIsInTheReport(t *testing.T) {
 	s := smallFile(t, recording.None)
 	tests := []struct {
 		name   string
@@ -165,7 +165,7 @@ func TestDamageIsInTheReport(t *testing.T) {
 	}
 }
 
-func TestTheReportSaysWhatBecameOfThePublishers(t *testing.T) {
+func TestVerify_theReportSaysWhatBecameOfThePublishers(t *testing.T) {
 	records := numbered(10)
 	records = append(records,
 		event(100, recording.Event{Kind: recording.Ended, Peer: bob, Failed: true, Text: "disk full"}),
@@ -190,7 +190,7 @@ func TestTheReportSaysWhatBecameOfThePublishers(t *testing.T) {
 	}
 }
 
-func TestLossesAreShownByCause(t *testing.T) {
+func TestLosses_String_areShownByCause(t *testing.T) {
 	var l recording.Losses
 	if got := l.String(); got != "none" {
 		t.Errorf("got %q, want none", got)

@@ -36,8 +36,8 @@ func (f *full) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestADiskThatIsFullKeepsWhatIsWritten fills a disk at every byte.
-func TestADiskThatIsFullKeepsWhatIsWritten(t *testing.T) {
+// TestWriter_aDiskThatIsFullKeepsWhatIsWritten fills a disk at every byte.
+func TestWriter_aDiskThatIsFullKeepsWhatIsWritten(t *testing.T) {
 	records := numbered(24)
 	size := len(file(t, recording.Header{Host: "h"}, recording.Config{BlockBytes: 256}, records...))
 	for room := range size {
@@ -66,7 +66,7 @@ func TestADiskThatIsFullKeepsWhatIsWritten(t *testing.T) {
 	}
 }
 
-func TestAClosedWriterRefuses(t *testing.T) {
+func TestWriter_Close_refusesWhatComesAfter(t *testing.T) {
 	w, err := recording.NewWriter(new(bytes.Buffer), recording.Header{}, recording.Config{})
 	must(t, err)
 	must(t, w.Close())
@@ -81,7 +81,7 @@ func TestAClosedWriterRefuses(t *testing.T) {
 	}
 }
 
-func TestConfigurationsAreChecked(t *testing.T) {
+func TestNewWriter_configurationsAreChecked(t *testing.T) {
 	for name, cfg := range map[string]recording.Config{
 		"BlockBytes is 255, want 256 to 67108864":      {BlockBytes: 255},
 		"BlockBytes is 67108865, want 256 to 67108864": {BlockBytes: 64<<20 + 1},
@@ -105,7 +105,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 	}
 }
 
-func TestAnEventOfNoKindIsRefused(t *testing.T) {
+func TestWriter_AppendEvent_refusesAnEventOfNoKind(t *testing.T) {
 	w, err := recording.NewWriter(new(bytes.Buffer), recording.Header{}, recording.Config{})
 	must(t, err)
 	for _, kind := range []recording.EventKind{0, recording.Stepped + 1} {
@@ -115,7 +115,7 @@ func TestAnEventOfNoKindIsRefused(t *testing.T) {
 	}
 }
 
-func TestABlockHasALimit(t *testing.T) {
+func TestBuilder_aBlockHasALimit(t *testing.T) {
 	builder, err := recording.NewBuilder(recording.Config{})
 	must(t, err)
 	recording.SetRoom(builder, 1000)
@@ -136,8 +136,8 @@ func TestABlockHasALimit(t *testing.T) {
 	must(t, builder.Append(start, &m))
 }
 
-// TestOnBlockRotates begins a part after every second block, from OnBlock.
-func TestOnBlockRotates(t *testing.T) {
+// TestWriter_Rotate_inOnBlock begins a part after every second block, from OnBlock.
+func TestWriter_Rotate_inOnBlock(t *testing.T) {
 	var buffers []*bytes.Buffer
 	next := func() *bytes.Buffer {
 		buffers = append(buffers, new(bytes.Buffer))
@@ -176,7 +176,7 @@ func TestOnBlockRotates(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfOnBlockEndsTheRecording(t *testing.T) {
+func TestWriter_anErrorOfOnBlockEndsTheRecording(t *testing.T) {
 	stop := errors.New("stop")
 	w, err := recording.NewWriter(new(bytes.Buffer), recording.Header{}, recording.Config{OnBlock: func(recording.Written) error { return stop }})
 	must(t, err)
@@ -188,9 +188,9 @@ func TestAnErrorOfOnBlockEndsTheRecording(t *testing.T) {
 	}
 }
 
-// TestBlocksAreWrittenByAnotherGoroutine records as a recorder does: with two blocks, of
+// TestBlockWriter_blocksAreWrittenByAnotherGoroutine records as a recorder does: with two blocks, of
 // which one is filled while the other one is written.
-func TestBlocksAreWrittenByAnotherGoroutine(t *testing.T) {
+func TestBlockWriter_blocksAreWrittenByAnotherGoroutine(t *testing.T) {
 	cfg := recording.Config{BlockBytes: 512, Codec: recording.S2}
 	builder, err := recording.NewBuilder(cfg)
 	must(t, err)
@@ -224,7 +224,7 @@ func TestBlocksAreWrittenByAnotherGoroutine(t *testing.T) {
 	}
 }
 
-func TestAppendingAllocatesNothing(t *testing.T) {
+func TestWriter_appendingAllocatesNothing(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -258,7 +258,7 @@ type discard struct{}
 // Write implements io.Writer.
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-func TestWhatDoesNotBecomeSmallerIsNotCompressed(t *testing.T) {
+func TestWriter_whatDoesNotBecomeSmallerIsNotCompressed(t *testing.T) {
 	noise := make([]byte, 1000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	m := message(0, alice, 1, 1, string(noise))
@@ -270,8 +270,8 @@ func TestWhatDoesNotBecomeSmallerIsNotCompressed(t *testing.T) {
 	}
 }
 
-// TestOneLargeMessageDoesNotTakeMemoryForEver: a block that was large is given up.
-func TestOneLargeMessageDoesNotTakeMemoryForEver(t *testing.T) {
+// TestWriter_oneLargeMessageDoesNotTakeMemoryForEver: a block that was large is given up.
+func TestWriter_oneLargeMessageDoesNotTakeMemoryForEver(t *testing.T) {
 	cfg := recording.Config{BlockBytes: 4096}
 	builder, err := recording.NewBuilder(cfg)
 	must(t, err)

@@ -78,5 +78,5 @@ fi
 go test -vet=off "${flags[@]}" "${small[@]}"
 # A program for another processor that has the whole bus takes a minute to be built and run.
 if [ "${1:-}" != quick ]; then
-  go test -vet=off "${flags[@]}" -run 'Test(Configurations|Publish|Subscri|Receiver|Gaps|Replay|Quick)' ./bus
+  go test -vet=off "${flags[@]}" -run 'Config_|_Publish_|_Subscribe_|_gaps|Receiver_is|Subscription_(each|those|quick)|appearAtOnce|Close_thatCannot' ./bus
 fi

@@ -16,7 +16,7 @@ tests=${TESTS:-'^(TestConformance|TestMemoryKeepsTheContract|TestMemory.*Matches
 export TAGBUS_TESTS=all
 
 # A backend is what has the conformance suite among its tests.
-read -ra packages <<<"${PACKAGES:-$(go list -f '{{.ImportPath}} {{join .XTestImports " "}}' ./netio/... |
+read -ra packages <<<"${PACKAGES:-$(go list -f '{{.ImportPath}} {{join .XTestImports " "}}' ./netio/... ./internal/testkit/memnet |
   awk '/ tagbus\/netio\/netiotest( |$)/ { print $1 }' | tr '\n' ' ')}"
 
 builds=("" "-tags invariants")

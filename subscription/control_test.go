@@ -70,7 +70,7 @@ var controlTests = []struct {
 	{"ack of tag 0, failed", &subscription.Ack{Position: 1, Failed: true}, "1a 83" + tagKey + "00" + positionKey + "01" + failedKey + "c3"},
 }
 
-func TestControlBytes(t *testing.T) {
+func TestAppend_controlBytes(t *testing.T) {
 	for _, test := range controlTests {
 		t.Run(test.name, func(t *testing.T) {
 			want := unhex(t, test.want)
@@ -88,7 +88,7 @@ func TestControlBytes(t *testing.T) {
 	}
 }
 
-func TestEveryPrefixOfAControlMessageIsRefused(t *testing.T) {
+func TestDecode_refusesEveryPrefixOfAControlMessage(t *testing.T) {
 	for _, test := range controlTests {
 		b := unhex(t, test.want)
 		for n := range b {
@@ -101,7 +101,7 @@ func TestEveryPrefixOfAControlMessageIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnUnknownKindIsAnErrorOfItsOwn(t *testing.T) {
+func TestDecode_anUnknownKindIsAnErrorOfItsOwn(t *testing.T) {
 	_, err := subscription.Decode([]byte{0x7f, 0x80})
 	var control *subscription.ControlError
 	if !errors.Is(err, subscription.ErrUnknownKind) || !errors.As(err, &control) || control.Kind != 0x7f {
@@ -109,7 +109,7 @@ func TestAnUnknownKindIsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestBadControlMessagesAreRefused(t *testing.T) {
+func TestDecode_refusesBadControlMessages(t *testing.T) {
 	tests := []struct {
 		name  string
 		input string
@@ -209,7 +209,7 @@ var bombs = []struct {
 	{"maps within maps", "11" + strings.Repeat("81"+idKey, 4000)},
 }
 
-func TestBombsAreNotAllocated(t *testing.T) {
+func TestDecode_doesNotAllocateBombs(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -229,7 +229,7 @@ func TestBombsAreNotAllocated(t *testing.T) {
 	}
 }
 
-func TestControlMessagesAboveTheLimitAreRefused(t *testing.T) {
+func TestAppend_refusesControlMessagesAboveTheLimit(t *testing.T) {
 	// The list with its length takes 3 bytes more than itself, the rest 7.
 	fits := &subscription.Goodbye{List: make([]byte, subscription.MaxControlBytes-10)}
 	b, err := subscription.Append(nil, fits)
@@ -248,7 +248,7 @@ func TestControlMessagesAboveTheLimitAreRefused(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesWhatDecodeWould(t *testing.T) {
+func TestAppend_refusesWhatDecodeWould(t *testing.T) {
 	tests := []struct {
 		name    string
 		message subscription.Message

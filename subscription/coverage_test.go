@@ -23,7 +23,7 @@ func drawTag(t *rapid.T, name string) tags.Tag {
 	return tag
 }
 
-func TestCoverageCountsAsALoopOverAllRangesDoes(t *testing.T) {
+func TestTable_coverageCountsAsALoopOverAllRangesDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c coverage
 		var model []span
@@ -56,7 +56,7 @@ func TestCoverageCountsAsALoopOverAllRangesDoes(t *testing.T) {
 	})
 }
 
-func TestCoverageChangesManyRangesAtOnceAsOneByOne(t *testing.T) {
+func TestTable_coverageChangesManyRangesAtOnceAsOneByOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) (list []span) {
 			for at := tags.Tag(0); ; {

@@ -28,7 +28,7 @@ const (
 	smallHello  = helloV1 + "82" + instanceKey + "a1'i'" + maxKey + "00"
 )
 
-func TestHelloBytes(t *testing.T) {
+func TestAppendHello_bytes(t *testing.T) {
 	tests := []struct {
 		name  string
 		hello subscription.Hello
@@ -70,7 +70,7 @@ func TestHelloBytes(t *testing.T) {
 	}
 }
 
-func TestHelloReadsWhatOtherEncodersWrite(t *testing.T) {
+func TestDecodeHello_readsWhatOtherEncodersWrite(t *testing.T) {
 	want := subscription.Hello{Instance: "i", Name: "n", PID: 7, MaxMessageBytes: 300}
 	tests := []struct {
 		name  string
@@ -92,7 +92,7 @@ func TestHelloReadsWhatOtherEncodersWrite(t *testing.T) {
 	}
 }
 
-func TestStrangersAreRecognised(t *testing.T) {
+func TestDecodeHello_recognisesStrangers(t *testing.T) {
 	tests := []struct {
 		name  string
 		input string
@@ -119,7 +119,7 @@ func TestStrangersAreRecognised(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionIsNamed(t *testing.T) {
+func TestDecodeHello_namesAnotherVersion(t *testing.T) {
 	tests := []struct {
 		name  string
 		input string
@@ -158,7 +158,7 @@ func TestAnotherVersionIsNamed(t *testing.T) {
 	}
 }
 
-func TestBadHellosAreRefused(t *testing.T) {
+func TestDecodeHello_refusesBadHellos(t *testing.T) {
 	long := "da0100'" + strings.Repeat("x", 256) + "'"
 	tests := []struct {
 		name  string
@@ -194,7 +194,7 @@ func TestBadHellosAreRefused(t *testing.T) {
 	}
 }
 
-func TestAHelloAboveTheLimitIsRefused(t *testing.T) {
+func TestDecodeHello_refusesAHelloAboveTheLimit(t *testing.T) {
 	b := append(unhex(t, smallHello), make([]byte, subscription.MaxHelloBytes)...)
 	_, err := subscription.DecodeHello(b[:subscription.MaxHelloBytes+1])
 	if !errors.Is(err, subscription.ErrTooLong) {
@@ -205,7 +205,7 @@ func TestAHelloAboveTheLimitIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheLargestHelloFitsTheLimit(t *testing.T) {
+func TestAppendHello_theLargestFitsTheLimit(t *testing.T) {
 	text := strings.Repeat("x", 255)
 	b, err := subscription.AppendHello(nil, subscription.Hello{
 		Instance: text, Expect: text, Role: text, Name: text, Host: text, PID: math.MaxInt, MaxMessageBytes: math.MaxInt, BeatMillis: subscription.MaxBeatMillis,
@@ -215,7 +215,7 @@ func TestTheLargestHelloFitsTheLimit(t *testing.T) {
 	}
 }
 
-func TestAppendHelloRefusesWhatDecodeHelloWould(t *testing.T) {
+func TestAppendHello_refusesWhatDecodeHelloWould(t *testing.T) {
 	long := strings.Repeat("x", 256)
 	tests := []struct {
 		name  string

@@ -10,7 +10,7 @@ import (
 	"tagbus/subscription"
 )
 
-func TestPoliciesHaveOneTextForm(t *testing.T) {
+func TestPolicy_hasOneTextForm(t *testing.T) {
 	tests := []struct {
 		text   string
 		policy subscription.Policy
@@ -38,7 +38,7 @@ func TestPoliciesHaveOneTextForm(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPolicyIsRefused(t *testing.T) {
+func TestParsePolicy_refusesWhatIsNoPolicy(t *testing.T) {
 	for _, text := range []string{
 		"", "Block", "block:1", "latest:", "sample", "sample:", "sample:0", "sample:-1", "sample:x",
 		"disconnect:", "disconnect:0s", "disconnect:soon", "drop", "drop-newest:1",

@@ -38,7 +38,7 @@ func positionsOf(list []byte) (positions []subscription.Position, err error) {
 	return positions, nil
 }
 
-func TestPositionBytes(t *testing.T) {
+func TestAppendPosition_bytes(t *testing.T) {
 	tests := []struct {
 		name      string
 		positions []subscription.Position
@@ -66,7 +66,7 @@ func TestPositionBytes(t *testing.T) {
 	}
 }
 
-func TestDamagedPositions(t *testing.T) {
+func TestPositionsOf_damagedPositions(t *testing.T) {
 	tests := []struct {
 		name  string
 		input string
@@ -97,7 +97,7 @@ func TestDamagedPositions(t *testing.T) {
 	}
 }
 
-func TestPositionsMayBeLeftEarly(t *testing.T) {
+func TestPositionsOf_mayBeLeftEarly(t *testing.T) {
 	for p, err := range subscription.PositionsOf(unhex(t, "05 07 01 08 80")) {
 		if err != nil || p != (subscription.Position{Tag: 5, Count: 7}) {
 			t.Errorf("got %v, %v want tag 5 at 7", p, err)
@@ -106,7 +106,7 @@ func TestPositionsMayBeLeftEarly(t *testing.T) {
 	}
 }
 
-func TestPositionsComeBack(t *testing.T) {
+func TestPositionsOf_positionsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.MapOf(rapid.Uint64(), rapid.Uint64()).Draw(t, "counts")
 		var positions []subscription.Position

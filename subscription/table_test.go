@@ -79,7 +79,7 @@ func drawSet(t *rapid.T) tags.Set {
 	return s
 }
 
-func TestTableDoesWhatAMapDoes(t *testing.T) {
+func TestTable_doesWhatAMapDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const partLimit, maskLimit = 9, 3
 		table := subscription.LimitedTable(partLimit, maskLimit)
@@ -198,7 +198,7 @@ func masks(n int) tags.Set {
 	return tags.Union(sets...)
 }
 
-func TestTableLimits(t *testing.T) {
+func TestTable_limits(t *testing.T) {
 	tests := []struct {
 		name  string
 		table subscription.Table
@@ -243,7 +243,7 @@ func TestTableLimits(t *testing.T) {
 	}
 }
 
-func TestARefusedFirstSubscriptionLeavesNoLane(t *testing.T) {
+func TestTable_Subscribe_aRefusedFirstOneLeavesNoLane(t *testing.T) {
 	table := subscription.LimitedTable(1, 0)
 	if err := table.Subscribe(1, 1, sparse(2)); !errors.Is(err, subscription.ErrTooManyTags) {
 		t.Fatalf("got %v, want ErrTooManyTags", err)
@@ -253,7 +253,7 @@ func TestARefusedFirstSubscriptionLeavesNoLane(t *testing.T) {
 	}
 }
 
-func TestALimitHoldsForEachLane(t *testing.T) {
+func TestTable_aLimitHoldsForEachLane(t *testing.T) {
 	table := subscription.LimitedTable(2, 0)
 	for s := range subscription.LaneID(10) {
 		if err := table.Subscribe(s, 1, sparse(2)); err != nil {
@@ -262,7 +262,7 @@ func TestALimitHoldsForEachLane(t *testing.T) {
 	}
 }
 
-func TestLookingUpLanesAllocatesNothing(t *testing.T) {
+func TestTable_lookingUpLanesAllocatesNothing(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}

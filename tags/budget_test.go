@@ -53,7 +53,7 @@ func odd(n int) tags.Set {
 }
 
 // These took seconds to minutes.
-func TestSetOperationsGiveUpWhenTheyAreTooMuchWork(t *testing.T) {
+func TestSet_operationsGiveUpWhenTheyAreTooMuchWork(t *testing.T) {
 	a, b := crossing(3000, 1), crossing(3000, 2)
 	if _, err := layered(3000, 0).Without(layered(3000, 1)); !errors.Is(err, tags.ErrTooComplex) {
 		t.Errorf("Without of patterns with few pieces: got %v, want ErrTooComplex", err)
@@ -84,7 +84,7 @@ func TestSetOperationsGiveUpWhenTheyAreTooMuchWork(t *testing.T) {
 }
 
 // Ranges alone are never too much.
-func TestSetsOfRangesAreNeverTooMuchWork(t *testing.T) {
+func TestSet_ofRangesIsNeverTooMuchWork(t *testing.T) {
 	a, b := even(1<<20), even(1<<19)
 	for name, f := range map[string]func() (tags.Set, error){
 		"Without":      func() (tags.Set, error) { return a.Without(b) },
@@ -100,7 +100,7 @@ func TestSetsOfRangesAreNeverTooMuchWork(t *testing.T) {
 }
 
 // A budget is for all operations together.
-func TestABudgetIsSpentOnce(t *testing.T) {
+func TestBudget_isSpentOnce(t *testing.T) {
 	a, b := even(1000), even(2000)
 	budget := tags.NewBudget(20000)
 	operations := 0
@@ -134,7 +134,7 @@ func small(random *rand.Rand) tags.Set {
 	return tags.Union(sets...)
 }
 
-func TestIntersectionAndUnionHoldTheTagsThatTheyShould(t *testing.T) {
+func TestSet_Intersection_andUnionHoldTheTagsThatTheyShould(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 20000 {
 		a, b := small(random), small(random)

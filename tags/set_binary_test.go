@@ -28,7 +28,7 @@ func unhex(tb testing.TB, s string) []byte {
 // maxVarint is the varint of 2^64-1.
 const maxVarint = "ffffffffffffffffff01"
 
-func TestSetBinary(t *testing.T) {
+func TestSet_MarshalBinary_bytes(t *testing.T) {
 	tests := []struct {
 		name string
 		set  string
@@ -64,7 +64,7 @@ func TestSetBinary(t *testing.T) {
 	}
 }
 
-func TestSetUnmarshalBinaryErrors(t *testing.T) {
+func TestSet_UnmarshalBinary_errors(t *testing.T) {
 	tests := []struct {
 		name  string
 		input string
@@ -113,7 +113,7 @@ func TestSetUnmarshalBinaryErrors(t *testing.T) {
 	}
 }
 
-func TestEveryPrefixOfASetIsRefused(t *testing.T) {
+func TestSet_UnmarshalBinary_refusesEveryPrefix(t *testing.T) {
 	data, err := mustParseSet(t, "5-7,9,0x1000013000118000,1/0/19/*/*/*/0/*/*,1&5,4&5").MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestEveryPrefixOfASetIsRefused(t *testing.T) {
 	}
 }
 
-func TestDecodingAllocatesNoMoreThanTheInputWarrants(t *testing.T) {
+func TestSet_UnmarshalBinary_allocatesNoMoreThanWarranted(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}

@@ -21,7 +21,7 @@ func firstTags(s tags.Set, n int) []tags.Tag {
 	return out
 }
 
-func TestAllYieldsEachTagOnceInOrder(t *testing.T) {
+func TestSet_All_yieldsEachTagOnceInOrder(t *testing.T) {
 	const top = tags.MaxTag
 	tests := []struct {
 		name string
@@ -49,7 +49,7 @@ func TestAllYieldsEachTagOnceInOrder(t *testing.T) {
 	}
 }
 
-func TestAllFromGoesOnWhereAnIterationWasLeft(t *testing.T) {
+func TestSet_AllFrom_goesOnWhereAnIterationWasLeft(t *testing.T) {
 	for _, text := range []string{
 		"", "9,1-3", "0xfffffffffffffffe-0xffffffffffffffff", "0-3,1&1", "1&1,0&3,3&7", "5,7-9,2&3",
 		"0xfffffffffffffffd&0xfffffffffffffffd", "1/0/19/0/0/*/0/0/0,1/0/19/0/0/*/0/0/1",
@@ -76,7 +76,7 @@ func TestAllFromGoesOnWhereAnIterationWasLeft(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
+func TestSet_Count_countsTheTags(t *testing.T) {
 	tests := []struct {
 		name  string
 		set   string

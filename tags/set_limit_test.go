@@ -9,7 +9,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestASetIsDecodedUpToALimit(t *testing.T) {
+func TestSet_UnmarshalLimited_decodesUpToALimit(t *testing.T) {
 	set := tags.Union(tags.Of(1, 3, 5), tags.Match(0x100, ^tags.Tag(0xf0)), tags.Match(0x200, ^tags.Tag(0xf0)))
 	data, err := set.MarshalBinary()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestASetIsDecodedUpToALimit(t *testing.T) {
 	}
 }
 
-func TestTheHeadOfASetTellsItsRanges(t *testing.T) {
+func TestClaimedRanges_theHeadOfASetTellsThem(t *testing.T) {
 	tests := []struct {
 		name string
 		head []byte

@@ -160,7 +160,7 @@ func (universe) checkForms(t *rapid.T, what string, s tags.Set) {
 	}
 }
 
-func TestSetsBehaveAsTheModel(t *testing.T) {
+func TestSet_behavesAsTheModel(t *testing.T) {
 	for _, u := range universes {
 		t.Run("a universe "+u.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -195,7 +195,7 @@ func TestSetsBehaveAsTheModel(t *testing.T) {
 	}
 }
 
-func TestSetsOfRangesAreEqualWhenTheirTagsAre(t *testing.T) {
+func TestSet_Equal_setsOfRangesWhenTheirTagsAre(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m model
 		list := rapid.SliceOf(rapid.Uint64Range(0, uint64(len(m))-1)).Draw(t, "tags")

@@ -11,7 +11,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestOfRangesIsTheUnionOfItsRanges(t *testing.T) {
+func TestOfRanges_isTheUnionOfItsRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bound := rapid.SampledFrom([]uint64{30, 1 << 63, 1<<64 - 1}).Draw(t, "bound")
 		type pair struct{ lo, hi tags.Tag }
@@ -42,7 +42,7 @@ func TestOfRangesIsTheUnionOfItsRanges(t *testing.T) {
 	})
 }
 
-func TestOfRangesRefusesARangeThatEndsBeforeItBegins(t *testing.T) {
+func TestOfRanges_refusesARangeThatEndsBeforeItBegins(t *testing.T) {
 	got, err := tags.OfRanges(0, func(yield func(lo, hi tags.Tag) bool) { _ = yield(1, 2) && yield(9, 8) && yield(3, 4) })
 	if !errors.Is(err, tags.ErrRangeOrder) || !got.IsEmpty() {
 		t.Errorf("got %v, %v, want ErrRangeOrder", got, err)

@@ -34,7 +34,7 @@ func mustParseSet(tb testing.TB, text string) tags.Set {
 	return s
 }
 
-func TestEqualSetsAreBuiltInManyWays(t *testing.T) {
+func TestSet_Equal_setsBuiltInManyWays(t *testing.T) {
 	const top = tags.MaxTag
 	tests := []struct {
 		name string
@@ -73,7 +73,7 @@ func TestEqualSetsAreBuiltInManyWays(t *testing.T) {
 	}
 }
 
-func TestRangeRefusesSwappedEnds(t *testing.T) {
+func TestRange_refusesSwappedEnds(t *testing.T) {
 	s, err := tags.Range(5, 4)
 	if !errors.Is(err, tags.ErrRangeOrder) || !s.IsEmpty() {
 		t.Errorf("got %q, %v want no tag and %v", s, err, tags.ErrRangeOrder)
@@ -84,7 +84,7 @@ func TestRangeRefusesSwappedEnds(t *testing.T) {
 	}
 }
 
-func TestOfKeepsNoReferenceToItsArguments(t *testing.T) {
+func TestOf_keepsNoReferenceToItsArguments(t *testing.T) {
 	list := []tags.Tag{3, 1, 2}
 	s := tags.Of(list...)
 	list[0] = 9
@@ -93,7 +93,7 @@ func TestOfKeepsNoReferenceToItsArguments(t *testing.T) {
 	}
 }
 
-func TestUnionLeavesItsOperands(t *testing.T) {
+func TestUnion_leavesItsOperands(t *testing.T) {
 	a, b := tags.Of(1, 5).Union(tags.Match(1, 3)), mustRange(t, 2, 4).Union(tags.Match(2, 3))
 	before := []string{a.String(), b.String()}
 	tags.Union(a, b)
@@ -103,7 +103,7 @@ func TestUnionLeavesItsOperands(t *testing.T) {
 	}
 }
 
-func TestContainsOfDetectorTags(t *testing.T) {
+func TestSet_Contains_ofDetectorTags(t *testing.T) {
 	s := mustParseSet(t, "1/0/19/*/*/*/0/*/*, 0x1000013000118000-0x100001300011800f")
 	tests := []struct {
 		name string
@@ -131,7 +131,7 @@ func TestContainsOfDetectorTags(t *testing.T) {
 	}
 }
 
-func TestIntersects(t *testing.T) {
+func TestSet_Intersects_tellsWhetherATagIsInBoth(t *testing.T) {
 	tests := []struct {
 		name string
 		a, b string
@@ -165,7 +165,7 @@ func TestIntersects(t *testing.T) {
 	}
 }
 
-func TestRangesMasksAndParts(t *testing.T) {
+func TestSet_rangesMasksAndParts(t *testing.T) {
 	s := tags.Union(tags.Of(9, 1, 2), tags.Match(6, 7), tags.Match(4, 5), tags.Match(5, 5))
 	var ranges, masks [][2]tags.Tag
 	for lo, hi := range s.Ranges() {
@@ -203,7 +203,7 @@ func scattered(n int) ([]tags.Tag, tags.Set) {
 	return list, tags.Of(list...)
 }
 
-func TestHotPathsDoNotAllocate(t *testing.T) {
+func TestSet_hotPathsDoNotAllocate(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}

@@ -10,7 +10,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestParseSetAndString(t *testing.T) {
+func TestParseSet_andString(t *testing.T) {
 	tests := []struct {
 		name  string
 		input string
@@ -52,7 +52,7 @@ func TestParseSetAndString(t *testing.T) {
 	}
 }
 
-func TestParseSetErrors(t *testing.T) {
+func TestParseSet_errors(t *testing.T) {
 	tests := []struct {
 		name   string
 		input  string
@@ -99,7 +99,7 @@ func TestParseSetErrors(t *testing.T) {
 	}
 }
 
-func TestSetJSONIsItsText(t *testing.T) {
+func TestSet_jsonIsItsText(t *testing.T) {
 	type entry struct {
 		Tags tags.Set `json:"tags"`
 	}
@@ -137,7 +137,7 @@ func TestSetJSONIsItsText(t *testing.T) {
 	})
 }
 
-func TestSetUnmarshalTextLeavesTheSetOnAnError(t *testing.T) {
+func TestSet_UnmarshalText_leavesTheSetOnAnError(t *testing.T) {
 	s := tags.Of(7)
 	if err := s.UnmarshalText([]byte("1,x")); err == nil || !s.Equal(tags.Of(7)) {
 		t.Errorf("got %q, %v want tag 7 and an error", s, err)

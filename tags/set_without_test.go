@@ -10,7 +10,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestWithout(t *testing.T) {
+func TestSet_Without_leavesOutTheTags(t *testing.T) {
 	tests := []struct {
 		name    string
 		a, b    string
@@ -40,7 +40,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-func TestWithoutLeavesItsOperands(t *testing.T) {
+func TestSet_Without_leavesItsOperands(t *testing.T) {
 	a, b := mustParseSet(t, "1-9,20-29,1&1"), mustParseSet(t, "5,0&6")
 	before := []string{a.String(), b.String()}
 	if _, err := a.Without(b); err != nil {
@@ -51,7 +51,7 @@ func TestWithoutLeavesItsOperands(t *testing.T) {
 	}
 }
 
-func TestWithoutRefusesADifferenceOfTooManyPatterns(t *testing.T) {
+func TestSet_Without_refusesADifferenceOfTooManyPatterns(t *testing.T) {
 	var ranges, patterns []tags.Set // the ranges are as wide as the gaps, with odd ends
 	for i := range tags.Tag(5000) {
 		ranges = append(ranges, mustRange(t, i<<20+1, i<<20+1<<19+1))

@@ -12,7 +12,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestFieldsOfTag(t *testing.T) {
+func TestTag_Fields_ofTag(t *testing.T) {
 	tests := []struct {
 		name    string
 		tag     tags.Tag
@@ -76,7 +76,7 @@ func TestFieldsOfTag(t *testing.T) {
 	}
 }
 
-func TestFieldsOfAnyTagGiveItBack(t *testing.T) {
+func TestFields_Tag_ofAnyTagGivesItBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := tags.Tag(rapid.Uint64().Draw(t, "tag"))
 		if got, err := want.Fields().Tag(); err != nil || got != want {
@@ -85,7 +85,7 @@ func TestFieldsOfAnyTagGiveItBack(t *testing.T) {
 	})
 }
 
-func TestFieldsTagReportsEveryFieldAboveItsLimit(t *testing.T) {
+func TestFields_Tag_reportsEveryFieldAboveItsLimit(t *testing.T) {
 	fields := tags.Fields{Version: 16, Link: 8192, ELink: 64, Direction: 2, Protocol: 128}
 	tag, err := fields.Tag()
 	if tag != 0 {
@@ -108,7 +108,7 @@ func TestFieldsTagReportsEveryFieldAboveItsLimit(t *testing.T) {
 	}
 }
 
-func TestDirectionString(t *testing.T) {
+func TestDirection_String_names(t *testing.T) {
 	tests := []struct {
 		name      string
 		direction tags.Direction

@@ -15,7 +15,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestParse(t *testing.T) {
+func TestParse_readsEachForm(t *testing.T) {
 	tests := []struct {
 		name  string
 		input string
@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrors(t *testing.T) {
+func TestParse_errors(t *testing.T) {
 	tests := []struct {
 		name   string
 		input  string
@@ -95,7 +95,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-func TestParseErrorQuotesLittleOfALongInput(t *testing.T) {
+func TestParseError_Error_quotesLittleOfALongInput(t *testing.T) {
 	digits := strings.Repeat("7", 5000)
 	tests := []struct {
 		name, input string
@@ -115,7 +115,7 @@ func TestParseErrorQuotesLittleOfALongInput(t *testing.T) {
 	}
 }
 
-func TestTagText(t *testing.T) {
+func TestTag_String_text(t *testing.T) {
 	const tag tags.Tag = 1152922810278051840
 	if got, want := tag.String(), "0x1000013000118000"; got != want {
 		t.Errorf("String: got %s want %s", got, want)
@@ -132,14 +132,14 @@ func TestTagText(t *testing.T) {
 	}
 }
 
-func TestTagUnmarshalTextLeavesTheTagOnAnError(t *testing.T) {
+func TestTag_UnmarshalText_leavesTheTagOnAnError(t *testing.T) {
 	tag := tags.Tag(7)
 	if err := tag.UnmarshalText([]byte("x")); err == nil || tag != 7 {
 		t.Errorf("got %v, %v want tag 7 and an error", tag, err)
 	}
 }
 
-func TestTagAndSetAsFlags(t *testing.T) {
+func TestTag_andSetAsFlags(t *testing.T) {
 	var tag tags.Tag
 	var set tags.Set
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
@@ -157,7 +157,7 @@ func TestTagAndSetAsFlags(t *testing.T) {
 	}
 }
 
-func TestTagJSON(t *testing.T) {
+func TestTag_UnmarshalJSON_andBack(t *testing.T) {
 	type config struct {
 		Tag   tags.Tag            `json:"tag"`
 		Names map[tags.Tag]string `json:"names,omitempty"`

@@ -41,7 +41,7 @@ func openFile(t *testing.T, config file.Config) (directory.Opened, storage) {
 	return d, fileStorage(folder)
 }
 
-func TestConformance(t *testing.T) {
+func TestFeed_conformance(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend.name, func(t *testing.T) {
 			directorytest.Run(t, func(t *testing.T) directory.Opened {

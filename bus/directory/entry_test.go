@@ -14,7 +14,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestEntryValidate(t *testing.T) {
+func TestEntry_Validate_refuses(t *testing.T) {
 	address := netip.MustParseAddrPort
 	tests := []struct {
 		name   string
@@ -80,7 +80,7 @@ func TestEntryValidate(t *testing.T) {
 	}
 }
 
-func TestEntryEqual(t *testing.T) {
+func TestEntry_Equal_eachField(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*directory.Entry)
@@ -115,7 +115,7 @@ func TestEntryEqual(t *testing.T) {
 	}
 }
 
-func TestEventString(t *testing.T) {
+func TestEvent_String_texts(t *testing.T) {
 	tests := []struct {
 		name  string
 		event directory.Event

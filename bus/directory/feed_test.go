@@ -16,7 +16,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestFeedReportsEachProblemOnce(t *testing.T) {
+func TestFeed_Report_eachProblemOnce(t *testing.T) {
 	var f directory.Feed
 	defer f.Close()
 	r := newRecorder(t)
@@ -59,7 +59,7 @@ func TestFeedReportsEachProblemOnce(t *testing.T) {
 	}
 }
 
-func TestFeedTwoNotifyFunctionsMayClose(t *testing.T) {
+func TestFeed_Close_twoNotifyFunctionsMay(t *testing.T) {
 	var f directory.Feed
 	f.Put(entry("a", 1))
 	both, done := make(chan struct{}, 2), make(chan struct{}, 2)
@@ -87,9 +87,9 @@ func TestFeedTwoNotifyFunctionsMayClose(t *testing.T) {
 	f.Close()
 }
 
-// TestFeedMerges holds a watcher back while a random history goes by, and
+// TestFeed_merges holds a watcher back while a random history goes by, and
 // checks that what it is then told is consistent and ends in the same state.
-func TestFeedMerges(t *testing.T) {
+func TestFeed_merges(t *testing.T) {
 	const instances, backlog = 5, 5000
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, instances*8-1), 100, backlog).Draw(rt, "steps")
@@ -152,7 +152,7 @@ func TestFeedMerges(t *testing.T) {
 }
 
 // A watcher that is told nothing takes no goroutine.
-func TestAWatcherThatWaitsHasNoGoroutine(t *testing.T) {
+func TestFeed_Watch_thatWaitsHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const watchers = 100
 		var f directory.Feed
@@ -175,7 +175,7 @@ func TestAWatcherThatWaitsHasNoGoroutine(t *testing.T) {
 	})
 }
 
-func TestSizesCountEntriesAndProblems(t *testing.T) {
+func TestFeed_Sizes_countEntriesAndProblems(t *testing.T) {
 	var f directory.Feed
 	f.Put(entry("a", 1))
 	f.Put(entry("b", 1))

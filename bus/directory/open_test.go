@@ -15,7 +15,7 @@ import (
 	"tagbus/bus/directory/memory"
 )
 
-func TestTheSchemeOfABus(t *testing.T) {
+func TestScheme_ofABus(t *testing.T) {
 	for bus, want := range map[string]string{
 		"":                 "",
 		"/run/bus":         "",
@@ -37,7 +37,7 @@ func TestTheSchemeOfABus(t *testing.T) {
 	}
 }
 
-func TestTheFolderOfABus(t *testing.T) {
+func TestFolder_ofABus(t *testing.T) {
 	tests := []struct {
 		bus, path string
 		is, fails bool
@@ -68,7 +68,7 @@ func TestTheFolderOfABus(t *testing.T) {
 // kinds counts the kinds of directories that tests have registered, each once per process.
 var kinds atomic.Int32
 
-func TestAKindOfDirectoryIsOpenedByItsURL(t *testing.T) {
+func TestOpen_aKindOfDirectoryByItsURL(t *testing.T) {
 	scheme := fmt.Sprintf("test-open-%d", kinds.Add(1))
 	settings := directory.Settings{Expiry: time.Minute}
 	var url string
@@ -101,7 +101,7 @@ func TestAKindOfDirectoryIsOpenedByItsURL(t *testing.T) {
 	}
 }
 
-func TestAnUnknownKindIsNamed(t *testing.T) {
+func TestOpen_namesAnUnknownKind(t *testing.T) {
 	for url, want := range map[string]string{
 		"etcd://a/x": "it is in publisher-etcd, subscriber-etcd and tagbus-etcd, and in programs that import tagbus/directory/etcd",
 		"nats://a/x": "want the path of a folder, file:///path or etcd://HOST,HOST/NAME",

@@ -84,7 +84,7 @@ func wantEntries(t *testing.T, d directory.Directory, want int) {
 
 // An entry that is withdrawn while an Update hangs is withdrawn, also if the Update fails in
 // the end. Else it would be renewed for ever.
-func TestAWithdrawalBehindAnUpdateThatFails(t *testing.T) {
+func TestPatient_aWithdrawalBehindAnUpdateThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s, p := newFailing(t)
 		r, err := p.Announce(directorytest.Entry("a", 1))
@@ -106,7 +106,7 @@ func TestAWithdrawalBehindAnUpdateThatFails(t *testing.T) {
 
 // An Announce that was given up, and fails then, is tried again until it succeeds, or the
 // entry is withdrawn. What it wants is what the last Update said.
-func TestAnAnnounceThatFailsLateIsTriedAgain(t *testing.T) {
+func TestPatient_anAnnounceThatFailsLateIsTriedAgain(t *testing.T) {
 	for name, withdraws := range map[string]bool{"until it succeeds": false, "until it is withdrawn": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAnAnnounceThatFailsLateIsTriedAgain(t *testing.T) {
 
 // A Watch that was given up, and fails then, is tried again until stop. Its problem is told
 // once.
-func TestAWatchThatFailsLateIsTriedAgain(t *testing.T) {
+func TestPatient_aWatchThatFailsLateIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s, p := newFailing(t)
 		if _, err := f.Announce(directorytest.Entry("a", 1)); err != nil {
@@ -183,7 +183,7 @@ func TestAWatchThatFailsLateIsTriedAgain(t *testing.T) {
 
 // A stop that does not return is not waited for longer than Patience, and not at all by what
 // runs within notify.
-func TestAStopThatDoesNotReturn(t *testing.T) {
+func TestPatient_aStopThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, p := newFailing(t)
 		f.hangs.Store(true)

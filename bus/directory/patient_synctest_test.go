@@ -13,7 +13,7 @@ import (
 	"tagbus/bus/directory/memory"
 )
 
-func TestADirectoryThatDoesNotReturn(t *testing.T) {
+func TestPatient_aDirectoryThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := memory.New()
 		defer d.Close()
@@ -22,7 +22,7 @@ func TestADirectoryThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-func TestAPatientDirectoryKeepsTheContract(t *testing.T) {
+func TestPatient_keepsTheContract(t *testing.T) {
 	directorytest.Run(t, func(*testing.T) directory.Opened {
 		d := memory.New()
 		return patientMemory{directory.Patient(d), d}
@@ -37,8 +37,8 @@ type patientMemory struct {
 
 func (p patientMemory) Close() error { return p.d.Close() }
 
-// TestWhatAPatientDirectoryReports: that the storage does not answer, and then what it says.
-func TestWhatAPatientDirectoryReports(t *testing.T) {
+// TestPatient_whatItReports: that the storage does not answer, and then what it says.
+func TestPatient_whatItReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := memory.New()
 		defer d.Close()

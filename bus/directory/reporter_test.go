@@ -77,9 +77,9 @@ func (x *reports) want(begins bool) {
 	}
 }
 
-// TestARegistrationTellsWhatKeepsItFromBeingRenewed: once when it begins and once
+// TestReporter_tellsWhatKeepsARegistrationFromBeingRenewed: once when it begins and once
 // when it is over, again and again; then the entry is there as it was last updated.
-func TestARegistrationTellsWhatKeepsItFromBeingRenewed(t *testing.T) {
+func TestReporter_tellsWhatKeepsARegistrationFromBeingRenewed(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend.name, func(t *testing.T) {
 			d, storage := backend.open(t)
@@ -115,7 +115,7 @@ func TestARegistrationTellsWhatKeepsItFromBeingRenewed(t *testing.T) {
 	}
 }
 
-func TestReportsTellOnlyWhatBeginsAndEnds(t *testing.T) {
+func TestReports_Tell_onlyWhatBeginsAndEnds(t *testing.T) {
 	var r directory.Reports
 	var got []string
 	first, second := errors.New("first"), errors.New("second")

@@ -69,6 +69,8 @@ type State struct {
 	Asked     []Tag `json:"asked_tags,omitempty"`   // those of Question.Tags that are known
 
 	Monitor string `json:"monitor,omitempty"` // announced: where its process serves metrics and its state by HTTP
+
+	EntryCrowded bool `json:"entry_crowded"` // its entry is one of more than programs follow: some may not find it
 }
 
 // Sending is what only a publisher or sender counts.

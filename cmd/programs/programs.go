@@ -26,15 +26,16 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tagbus"
+	"tagbus/internal/stuck"
 )
 
-// The main goroutine stays on the first thread of the process: see cli.Aside.
+// The main goroutine stays on the first thread of the process: see stuck.Main.
 func init() { runtime.LockOSThread() }
 
 // Tagbus is the main function of the command tagbus. On other systems than Linux it has only
 // what reads recordings.
 func Tagbus() int {
-	return cli.Aside(func() int { return tagbus.Main(os.Args[1:], streams()) })
+	return stuck.Main(func() int { return tagbus.Main(os.Args[1:], streams()) })
 }
 
 func streams() cli.Streams { return cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }

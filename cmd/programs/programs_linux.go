@@ -5,9 +5,9 @@ package programs
 import (
 	"os"
 
-	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/internal/stuck"
 )
 
 // Publisher is the main function of the command publisher: it reads the arguments, the
@@ -16,10 +16,10 @@ import (
 //
 // Threads: that of main, once; so for the other functions.
 func Publisher() int {
-	return cli.Aside(func() int { return publish.Main(os.Args[1:], streams()) })
+	return stuck.Main(func() int { return publish.Main(os.Args[1:], streams()) })
 }
 
 // Subscriber is the main function of the command subscriber.
 func Subscriber() int {
-	return cli.Aside(func() int { return subscribe.Main(os.Args[1:], streams()) })
+	return stuck.Main(func() int { return subscribe.Main(os.Args[1:], streams()) })
 }

@@ -65,7 +65,7 @@ func asUser(user, password string) func(*etcd.Config) {
 	return func(c *etcd.Config) { c.User, c.Password = user, password }
 }
 
-func TestUsers(t *testing.T) {
+func TestDirectory_users(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	requireAuth(t, server)
@@ -106,8 +106,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestATokenThatTheServersForget as after a restart: simple tokens are in their memory.
-func TestATokenThatTheServersForget(t *testing.T) {
+// TestDirectory_aTokenThatTheServersForget as after a restart: simple tokens are in their memory.
+func TestDirectory_aTokenThatTheServersForget(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	requireAuth(t, server)
@@ -127,8 +127,8 @@ func TestATokenThatTheServersForget(t *testing.T) {
 	wantEntries(t, d, "a")
 }
 
-// TestAPermissionThatIsTakenAway is a problem, and over when it is given back.
-func TestAPermissionThatIsTakenAway(t *testing.T) {
+// TestDirectory_aPermissionThatIsTakenAway is a problem, and over when it is given back.
+func TestDirectory_aPermissionThatIsTakenAway(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	root := requireAuth(t, server)
@@ -215,7 +215,7 @@ func (a *authority) leaf(name string) (cert, key string) {
 	return cert, key
 }
 
-func TestTLS(t *testing.T) {
+func TestOpenURL_overTLS(t *testing.T) {
 	t.Parallel()
 	good, bad := newAuthority(t, "good"), newAuthority(t, "bad")
 	serverCert, serverKey := good.leaf("server")
@@ -254,8 +254,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestACertificateThatIsRenewed is used without a restart.
-func TestACertificateThatIsRenewed(t *testing.T) {
+// TestDirectory_aCertificateThatIsRenewed is used without a restart.
+func TestDirectory_aCertificateThatIsRenewed(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, "ca")
 	cert, key := a.leaf("client")

@@ -14,8 +14,8 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-// TestUpdateWhileAway fails, and is done when the servers are back.
-func TestUpdateWhileAway(t *testing.T) {
+// TestDirectory_updateWhileAway fails, and is done when the servers are back.
+func TestDirectory_updateWhileAway(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server, patient), open(t, server, patient)
@@ -40,8 +40,8 @@ func TestUpdateWhileAway(t *testing.T) {
 	}
 }
 
-// TestWithdrawWhileAway fails, and is done when the servers are back.
-func TestWithdrawWhileAway(t *testing.T) {
+// TestDirectory_withdrawWhileAway fails, and is done when the servers are back.
+func TestDirectory_withdrawWhileAway(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server, patient), open(t, server, patient)
@@ -66,8 +66,8 @@ func TestWithdrawWhileAway(t *testing.T) {
 	}
 }
 
-// TestAnnounceAgainWhileTheWithdrawalWaits replaces the entry.
-func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
+// TestDirectory_Announce_againWhileTheWithdrawalWaits replaces the entry.
+func TestDirectory_Announce_againWhileTheWithdrawalWaits(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server, patient)
@@ -90,9 +90,9 @@ func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatIsLost: what the servers have done is not taken for another process's, and
+// TestDirectory_anAnswerThatIsLost: what the servers have done is not taken for another process's, and
 // not done twice.
-func TestAnAnswerThatIsLost(t *testing.T) {
+func TestDirectory_anAnswerThatIsLost(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	proxy := newProxy(t, server)
@@ -125,9 +125,9 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 	r.Want(directory.Changed, "second") // and nothing was told before it
 }
 
-// TestCloseWhileAway says that the entries stay for a while, and takes no longer than it
+// TestDirectory_Close_whileAway says that the entries stay for a while, and takes no longer than it
 // says, whether the servers refuse connections or say nothing.
-func TestCloseWhileAway(t *testing.T) {
+func TestDirectory_Close_whileAway(t *testing.T) {
 	t.Parallel()
 	for _, silent := range []bool{true, false} {
 		server := embedded.Start(t)

@@ -41,7 +41,7 @@ func valueOf(t *testing.T, s *shelf, instance string, served tags.Set, revision 
 
 // Strangers fill the directory with keys that are no entries: what is kept of them is bounded, in
 // number and in length, and that there are more is told.
-func TestRubbishCostsLittle(t *testing.T) {
+func TestDirectory_rubbishCostsLittle(t *testing.T) {
 	s := shelfOf(t)
 	const keys, length = 2_000, 100_000
 	seen := make(map[string]bool)
@@ -74,7 +74,7 @@ func TestRubbishCostsLittle(t *testing.T) {
 
 // Entries of a kilobyte say tags of megabytes. Those without room are named, and have it again when
 // others go.
-func TestHeavyEntries(t *testing.T) {
+func TestDirectory_heavyEntries(t *testing.T) {
 	s := shelfOf(t)
 	const parts = 100_000
 	heavy, err := tags.OfRanges(parts, func(yield func(tags.Tag, tags.Tag) bool) {
@@ -133,7 +133,7 @@ func (p *pieces) Recv() (*etcdserverpb.WatchResponse, error) {
 
 // A response comes in fragments. Each is passed on as far as its revisions are whole, so that never
 // more than one revision waits.
-func TestFragments(t *testing.T) {
+func TestDirectory_fragments(t *testing.T) {
 	event := func(revision int64, key string) *mvccpb.Event {
 		return &mvccpb.Event{Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision}}
 	}

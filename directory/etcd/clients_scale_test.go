@@ -17,12 +17,12 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-// TestManyClients measures what clients cost a member of etcd, each with a lease of its own; the member is in
+// TestDirectory_Clients_many measures what clients cost a member of etcd, each with a lease of its own; the member is in
 // this process. 100 connections carry them, as a connection in this process costs more than one of a
 // process of its own.
 //
-//	TAGBUS_TESTS=all go -C directory/etcd test -v -run TestManyClients .
-func TestManyClients(t *testing.T) {
+//	TAGBUS_TESTS=all go -C directory/etcd test -v -run TestDirectory_Clients_many .
+func TestDirectory_Clients_many(t *testing.T) {
 	const clients, idle = 10_000, 20 * time.Second
 	if os.Getenv("TAGBUS_TESTS") != "all" {
 		t.Skip("it takes long: not run without TAGBUS_TESTS=all")

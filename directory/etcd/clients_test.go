@@ -13,9 +13,9 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-// TestClientsCostWatchersNothing: their keys are behind what watchers read, and their lease is renewed
+// TestDirectory_Clients_costWatchersNothing: their keys are behind what watchers read, and their lease is renewed
 // a tenth as often.
-func TestClientsCostWatchersNothing(t *testing.T) {
+func TestDirectory_Clients_costWatchersNothing(t *testing.T) {
 	t.Parallel()
 	s := embedded.Start(t)
 	d := open(t, s, patient)

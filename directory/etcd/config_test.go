@@ -17,7 +17,7 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-func TestConfig(t *testing.T) {
+func TestConfig_Validate_namesWhatIsWrong(t *testing.T) {
 	good := func() etcd.Config {
 		return etcd.Config{Endpoints: []string{"a:1", "[::1]:2", "unix:///some/socket"}, Prefix: "/tagbus/bus/"}
 	}
@@ -56,9 +56,9 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestConfigurationsAtTheEdgesOfTheirTypes: a directory with a time near the largest or
+// TestConfig_atTheEdgesOfItsTypes: a directory with a time near the largest or
 // smallest of its type refuses it by name, or an entry is seen.
-func TestConfigurationsAtTheEdgesOfTheirTypes(t *testing.T) {
+func TestConfig_atTheEdgesOfItsTypes(t *testing.T) {
 	server := embedded.Start(t)
 	folders := 0
 	extremes.Each(t, etcd.Config{}, func(t *testing.T, config any) error {

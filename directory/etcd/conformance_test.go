@@ -14,7 +14,7 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-func TestConformance(t *testing.T) {
+func TestDirectory_conformance(t *testing.T) {
 	directorytest.Run(t, onServer(t))
 }
 

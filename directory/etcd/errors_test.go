@@ -12,8 +12,8 @@ import (
 	"tagbus/directory/etcd"
 )
 
-// TestErrorsAreOneLine, whatever strangers have put into them.
-func TestErrorsAreOneLine(t *testing.T) {
+// TestServerError_Error_errorsAreOneLine, whatever strangers have put into them.
+func TestServerError_Error_errorsAreOneLine(t *testing.T) {
 	const hostile = "a\nb\x1b[2J\xff\u202e"
 	for _, err := range []error{
 		&etcd.ServerError{Endpoints: []string{hostile}, Err: fmt.Errorf("%w (%s)", etcd.ErrAway, hostile), Hint: hostile},

@@ -19,7 +19,7 @@ import (
 // graceOfExpired is how long watchers wait for an expired entry to come back.
 const graceOfExpired = min(time.Second, expiry)
 
-func TestAKilledPublisherExpires(t *testing.T) {
+func TestDirectory_aKilledPublisherExpires(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server)
@@ -37,8 +37,8 @@ func TestAKilledPublisherExpires(t *testing.T) {
 	}
 }
 
-// TestAPublisherThatCannotReachTheServers expires as a killed one does, and appears again.
-func TestAPublisherThatCannotReachTheServers(t *testing.T) {
+// TestDirectory_aPublisherThatCannotReachTheServers expires as a killed one does, and appears again.
+func TestDirectory_aPublisherThatCannotReachTheServers(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	proxy := newProxy(t, server)
@@ -61,7 +61,7 @@ func TestAPublisherThatCannotReachTheServers(t *testing.T) {
 	}
 }
 
-func TestWithdrawnIsToldApartFromExpired(t *testing.T) {
+func TestDirectory_tellsWithdrawnApartFromExpired(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server, patient)
@@ -99,9 +99,9 @@ func TestWithdrawnIsToldApartFromExpired(t *testing.T) {
 	}
 }
 
-// TestALeaseThatIsRevoked is got again: by a process that watches before anything is Gone,
+// TestDirectory_aLeaseThatIsRevoked is got again: by a process that watches before anything is Gone,
 // and by another one when it renews the lease.
-func TestALeaseThatIsRevoked(t *testing.T) {
+func TestDirectory_aLeaseThatIsRevoked(t *testing.T) {
 	t.Parallel()
 	for _, watching := range []bool{true, false} {
 		server := embedded.Start(t)
@@ -139,9 +139,9 @@ func TestALeaseThatIsRevoked(t *testing.T) {
 	}
 }
 
-// TestAnEntryThatOthersDelete is there again: at once if its process watches, and otherwise
+// TestDirectory_anEntryThatOthersDelete is there again: at once if its process watches, and otherwise
 // within Expiry, when it may have been Gone meanwhile.
-func TestAnEntryThatOthersDelete(t *testing.T) {
+func TestDirectory_anEntryThatOthersDelete(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server, patient)
@@ -182,7 +182,7 @@ func TestAnEntryThatOthersDelete(t *testing.T) {
 	r.WantNone()
 }
 
-func TestAnnouncedByAnotherProcess(t *testing.T) {
+func TestDirectory_announcedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	first, second := open(t, server), open(t, server)
@@ -203,9 +203,9 @@ func TestAnnouncedByAnotherProcess(t *testing.T) {
 	directorytest.Announce(t, second, directorytest.Entry("a", 2))
 }
 
-// TestAnInstanceThatAnotherProcessTakes while this one cannot reach the servers is
+// TestDirectory_anInstanceThatAnotherProcessTakes while this one cannot reach the servers is
 // reported, and left to the other; when that has gone, it is announced again.
-func TestAnInstanceThatAnotherProcessTakes(t *testing.T) {
+func TestDirectory_anInstanceThatAnotherProcessTakes(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	proxy := newProxy(t, server)

@@ -88,7 +88,7 @@ func wantEntries(t *testing.T, d directory.Directory, instances ...string) {
 	}
 }
 
-func TestServersThatAreAwayAtTheStart(t *testing.T) {
+func TestDirectory_serversThatAreAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	server := embedded.New(t)
 	d := open(t, server, quick, patient)
@@ -120,9 +120,9 @@ func TestServersThatAreAwayAtTheStart(t *testing.T) {
 	}
 }
 
-// TestAListWithoutServersHasAProblem: it is never an empty list without one, not even at the
+// TestDirectory_List_withoutServersHasAProblem: it is never an empty list without one, not even at the
 // instant at which the directory finds out.
-func TestAListWithoutServersHasAProblem(t *testing.T) {
+func TestDirectory_List_withoutServersHasAProblem(t *testing.T) {
 	t.Parallel()
 	server := embedded.New(t)
 	for range 100 {
@@ -136,8 +136,8 @@ func TestAListWithoutServersHasAProblem(t *testing.T) {
 	}
 }
 
-// TestAnOutageLongerThanExpiry is told as a problem, and nothing is gone then or after it.
-func TestAnOutageLongerThanExpiry(t *testing.T) {
+// TestDirectory_anOutageLongerThanExpiry is told as a problem, and nothing is gone then or after it.
+func TestDirectory_anOutageLongerThanExpiry(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server)
@@ -166,7 +166,7 @@ func TestAnOutageLongerThanExpiry(t *testing.T) {
 	r.Want(directory.Appeared, "b") // and nothing was told before it
 }
 
-func TestServersThatComeBackEmpty(t *testing.T) {
+func TestDirectory_serversThatComeBackEmpty(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server), open(t, server, patient)
@@ -195,9 +195,9 @@ func TestServersThatComeBackEmpty(t *testing.T) {
 	}
 }
 
-// TestNewDataThatHasPassedTheOld: a revision does not tell that everything is another one,
+// TestDirectory_newDataThatHasPassedTheOld: a revision does not tell that everything is another one,
 // and a watch from there would miss what came before.
-func TestNewDataThatHasPassedTheOld(t *testing.T) {
+func TestDirectory_newDataThatHasPassedTheOld(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server, patient)
@@ -228,8 +228,8 @@ func TestNewDataThatHasPassedTheOld(t *testing.T) {
 	wantEntries(t, d, "a", "new")
 }
 
-// TestAPublisherThatIsGoneAfterAnOutage has Expiry to come back.
-func TestAPublisherThatIsGoneAfterAnOutage(t *testing.T) {
+// TestDirectory_aPublisherThatIsGoneAfterAnOutage has Expiry to come back.
+func TestDirectory_aPublisherThatIsGoneAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server)
@@ -245,7 +245,7 @@ func TestAPublisherThatIsGoneAfterAnOutage(t *testing.T) {
 	}
 }
 
-func TestCompactionDuringAnOutage(t *testing.T) {
+func TestDirectory_compactionDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server, patient)

@@ -19,8 +19,8 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-// TestKeysThatAreNoEntries are problems that name the key, are bounded, and hide nothing.
-func TestKeysThatAreNoEntries(t *testing.T) {
+// TestDirectory_keysThatAreNoEntries are problems that name the key, are bounded, and hide nothing.
+func TestDirectory_keysThatAreNoEntries(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	const prefix = "/tagbus/test/e/"
@@ -74,8 +74,8 @@ func TestKeysThatAreNoEntries(t *testing.T) {
 	r.WantNone()
 }
 
-// TestBadValuesAreBounded: a store full of rubbish makes as many problems as are of use.
-func TestBadValuesAreBounded(t *testing.T) {
+// TestDirectory_badValuesAreBounded: a store full of rubbish makes as many problems as are of use.
+func TestDirectory_badValuesAreBounded(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	client := server.Client()
@@ -102,8 +102,8 @@ func TestBadValuesAreBounded(t *testing.T) {
 	}
 }
 
-// TestABadValueKeepsTheLastGoodEntry.
-func TestABadValueKeepsTheLastGoodEntry(t *testing.T) {
+// TestDirectory_aBadValueKeepsTheLastGoodEntry.
+func TestDirectory_aBadValueKeepsTheLastGoodEntry(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	key := "/tagbus/test/e/a"

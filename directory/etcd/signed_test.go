@@ -15,8 +15,8 @@ import (
 	"tagbus/internal/testkit/pki"
 )
 
-// TestConformanceSigned: proofs are kept by the servers.
-func TestConformanceSigned(t *testing.T) {
+// TestDirectory_conformanceSigned: proofs are kept by the servers.
+func TestDirectory_conformanceSigned(t *testing.T) {
 	open, a := onServer(t), certificates(t)
 	directorytest.Run(t, func(t *testing.T) directory.Opened {
 		t.Helper()
@@ -24,8 +24,8 @@ func TestConformanceSigned(t *testing.T) {
 	})
 }
 
-// TestUnsignedEntriesOfServersAreNotShown beside one that is signed.
-func TestUnsignedEntriesOfServersAreNotShown(t *testing.T) {
+// TestDirectory_doesNotShowUnsignedEntriesOfServers beside one that is signed.
+func TestDirectory_doesNotShowUnsignedEntriesOfServers(t *testing.T) {
 	storage, a := onServer(t)(t), certificates(t)
 	d := signed.Wrap(storage, signed.Config{Identity: a.Identity(), Access: a})
 	t.Cleanup(func() {

@@ -27,7 +27,7 @@ func userOf(t *testing.T, s *embedded.Server, name, password string) *clientv3.C
 
 // What the roles of docs/security.md keep a user from in the etcd of a site, and what they do not:
 // etcd knows no owner of a key below a prefix, nor of a lease without keys.
-func TestRolesInTheEtcdOfASite(t *testing.T) {
+func TestDirectory_rolesInTheEtcdOfASite(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	root := requireAuth(t, server)

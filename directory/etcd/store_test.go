@@ -41,8 +41,8 @@ func bytesOf(t *testing.T, e directory.Entry) []byte {
 	return value
 }
 
-// TestAnEntryThatIsTooLarge is refused by name before it is sent: servers are not needed.
-func TestAnEntryThatIsTooLarge(t *testing.T) {
+// TestDirectory_Announce_anEntryThatIsTooLarge is refused by name before it is sent: servers are not needed.
+func TestDirectory_Announce_anEntryThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	d := open(t, embedded.New(t), quick)
 	huge := scattered("a", 260_000)
@@ -71,8 +71,8 @@ func TestAnEntryThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// TestAnEntryAtTheLimit is announced: the servers take what this package lets through.
-func TestAnEntryAtTheLimit(t *testing.T) {
+// TestDirectory_Announce_anEntryAtTheLimit is announced: the servers take what this package lets through.
+func TestDirectory_Announce_anEntryAtTheLimit(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server, patient)
@@ -86,7 +86,7 @@ func TestAnEntryAtTheLimit(t *testing.T) {
 	}
 }
 
-func TestManyPages(t *testing.T) {
+func TestDirectory_manyPages(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	client := server.Client()
@@ -123,8 +123,8 @@ func TestManyPages(t *testing.T) {
 	}
 }
 
-// TestAPageThatIsTooLarge is asked for in smaller pages: rubbish hides no entry.
-func TestAPageThatIsTooLarge(t *testing.T) {
+// TestDirectory_aPageThatIsTooLarge is asked for in smaller pages: rubbish hides no entry.
+func TestDirectory_aPageThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	client := server.Client()
@@ -149,8 +149,8 @@ func TestAPageThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// TestMoreEntriesThanAreKept is a problem, and ends when there is room.
-func TestMoreEntriesThanAreKept(t *testing.T) {
+// TestDirectory_moreEntriesThanAreKept is a problem, and ends when there is room.
+func TestDirectory_moreEntriesThanAreKept(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server, patient)
@@ -172,8 +172,8 @@ func TestMoreEntriesThanAreKept(t *testing.T) {
 	until(t, "rest of the entries", func() bool { entries, err := d.List(); return err == nil && len(entries) == 18 })
 }
 
-// TestServersThatAreFull keep what they have: it stays announced, and can be withdrawn.
-func TestServersThatAreFull(t *testing.T) {
+// TestDirectory_serversThatAreFull keep what they have: it stays announced, and can be withdrawn.
+func TestDirectory_serversThatAreFull(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t, embedded.Quota(4<<20))
 	d := open(t, server)

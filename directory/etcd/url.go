@@ -10,12 +10,12 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
 	"tagbus/bus/directory"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // The schemes of URLs.
@@ -168,7 +168,7 @@ func options(query string) (map[string]string, error) {
 func tlsOf(values map[string]string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file := values["ca"]; file != "" {
-		pem, err := os.ReadFile(file)
+		pem, err := stuck.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("%w: ca: %w", ErrConfig, err)
 		}
@@ -184,7 +184,7 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 	case cert == "" || key == "":
 		return nil, invalid("cert and key must be given both or none")
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := stuck.LoadX509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: cert %s and key %s: %w", ErrConfig, sanitize.Text(cert), sanitize.Text(key), err)
 	}
@@ -197,7 +197,7 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 // latest returns the certificate that stands in files now, so that one that is renewed needs
 // no restart, and last if they cannot be used: they may be about to be replaced.
 func latest(last *tls.Certificate, cert, key string) *tls.Certificate {
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := stuck.LoadX509KeyPairAside(cert, key)
 	if err != nil {
 		return last
 	}
@@ -206,7 +206,7 @@ func latest(last *tls.Certificate, cert, key string) *tls.Certificate {
 
 // passwordOf reads the first line of a file.
 func passwordOf(file string) (string, error) {
-	f, err := os.Open(file)
+	f, err := stuck.Open(file)
 	if err != nil {
 		return "", fmt.Errorf("%w: password-file: %w", ErrConfig, err)
 	}

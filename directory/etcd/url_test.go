@@ -28,7 +28,7 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-func TestURLs(t *testing.T) {
+func TestParseURL_urls(t *testing.T) {
 	password := write(t, secret+"\r\nand more\n")
 	tests := []struct {
 		url  string
@@ -60,7 +60,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-func TestURLsThatMakeNoSense(t *testing.T) {
+func TestParseURL_urlsThatMakeNoSense(t *testing.T) {
 	tests := []struct{ url, want string }{
 		{"nats://a/bus", "want etcd://"},
 		{"/some/folder", "want etcd://"},
@@ -109,7 +109,7 @@ func TestURLsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestFilesOfURLs(t *testing.T) {
+func TestParseURL_files(t *testing.T) {
 	rubbish, missing := write(t, "rubbish\n"), filepath.Join(t.TempDir(), "missing")
 	empty := write(t, "\nsecond line\n")
 	for _, test := range []struct{ url, want string }{
@@ -126,9 +126,9 @@ func TestFilesOfURLs(t *testing.T) {
 	}
 }
 
-// TestTheSchemesAreRegistered: a program that imports the package has it, and opening waits
+// TestOpen_theSchemesAreRegistered: a program that imports the package has it, and opening waits
 // for no server.
-func TestTheSchemesAreRegistered(t *testing.T) {
+func TestOpen_theSchemesAreRegistered(t *testing.T) {
 	for _, url := range []string{"etcd://127.0.0.1:1,127.0.0.1:2/bus", "etcds://127.0.0.1:1/bus"} {
 		d, err := directory.Open(url, directory.Settings{Expiry: time.Minute})
 		if err != nil {

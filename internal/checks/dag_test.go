@@ -41,7 +41,7 @@ var table = []rule{
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
 	}},
-	{"cmd/programs", "the commands as functions add nothing to them", []string{"cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
+	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"access", "acl", "identity", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
@@ -123,7 +123,7 @@ var table = []rule{
 		"acl", "identity", "internal/sanitize", "internal/backoff", "bus/directory", "tags",
 	}},
 	{"directory/etcd", "a directory is used by the bus and does not use it; it is a client of etcd, and has no server", []string{
-		"internal/validate", "internal/sanitize", "bus/directory", "bus/directory/codec", "github.com/nats-io/nuid",
+		"internal/validate", "internal/sanitize", "internal/stuck", "bus/directory", "bus/directory/codec", "github.com/nats-io/nuid",
 		"go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc/...",
 	}},
 	{"directory/etcd/internal/held", "how much is held for a connection depends on no request; the codec that counts what is written stands in the place of that of etcd, and counts in its metrics", []string{
@@ -136,10 +136,10 @@ var table = []rule{
 		"acl", "identity", "directory/etcd/internal/guard", "directory/etcd/internal/held",
 	}},
 	{"directory/etcd/member", "a member is a server of etcd, and what is kept there is the guard's business", []string{
-		"internal/sanitize", "access", "identity", "directory/etcd/internal/door", "directory/etcd/internal/guard", "go.etcd.io/etcd/...", "go.uber.org/zap/...", "google.golang.org/grpc/...",
+		"internal/sanitize", "internal/stuck", "access", "identity", "directory/etcd/internal/door", "directory/etcd/internal/guard", "go.etcd.io/etcd/...", "go.uber.org/zap/...", "google.golang.org/grpc/...",
 	}},
 	{"directory/etcd/cmd/...", "a command of this module is one of the others with the directory on etcd linked in, or runs a member", []string{
-		"internal/sanitize", "internal/build", "internal/signals", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
+		"internal/sanitize", "internal/stuck", "internal/build", "internal/signals", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
 		"github.com/coreos/go-systemd/v22/daemon", "go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3",
 	}},
 	{"directory/etcd/internal/embedded", "a server for tests knows nothing of directories", []string{
@@ -163,7 +163,7 @@ var table = []rule{
 	{"internal/backoff", "when something is said again depends on nothing", nil},
 	{"internal/signals", "how a program ends does not depend on what it does", nil},
 	{"internal/flock", "a lock is asked of the system", nil},
-	{"internal/payload", "what is in a payload is said by a file, whatever becomes of the message", []string{"internal/sanitize", "tags"}},
+	{"internal/payload", "what is in a payload is said by a file, whatever becomes of the message", []string{"internal/sanitize", "internal/stuck", "tags"}},
 	{"internal/sanitize", "what makes text safe to show depends on nothing", nil},
 	{"internal/checks", "the tests of the tree look at files, and no program imports them", nil},
 	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},

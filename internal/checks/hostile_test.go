@@ -43,7 +43,7 @@ var shownErrors = []error{
 	&acl.PolicyError{},
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
 	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
-	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.AddressLimitError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{}, &bus.AccessError{}, &bus.SignerError{},
+	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.AddressLimitError{}, &bus.AddressGoneError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{}, &bus.AccessError{}, &bus.SignerError{},
 	&directory.FieldError{}, &directory.UnknownSchemeError{}, &file.PathError{}, &observer.VersionError{},
 	&signed.RefusedError{}, &identity.NameError{}, &identity.ChainError{}, &identity.FileError{},
 	&subscription.VersionError{}, &subscription.ControlError{},

@@ -113,7 +113,7 @@ type Keeper[T any] struct {
 //   - Errors: those of reading and of Make; *SizeError.
 func Open[T any](c Config[T]) (*Keeper[T], error) {
 	k := &Keeper[T]{config: c, stop: make(chan struct{})}
-	files, err := k.read(os.O_RDONLY, stuck.On)
+	files, err := k.read(os.O_RDONLY, stuck.OpenFile)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (k *Keeper[T]) Reload() error {
 
 // look reads the files, and makes a value of them if they changed.
 func (k *Keeper[T]) look() error {
-	files, err := k.read(again, stuck.Aside)
+	files, err := k.read(again, stuck.OpenFileAside)
 	if err != nil || same(files, k.files) {
 		return err
 	}
@@ -201,10 +201,10 @@ const again = os.O_RDONLY | syscall.O_NONBLOCK
 // read reads all files.
 //
 //   - flag: os.O_RDONLY, or again.
-//   - wait: notes that a file is waited for.
-func (k *Keeper[T]) read(flag int, wait func(path string) (over func())) (files []File, err error) {
+//   - open: stuck.OpenFile, or stuck.OpenFileAside.
+func (k *Keeper[T]) read(flag int, open opener) (files []File, err error) {
 	for _, path := range k.config.Paths {
-		f, err := read(path, flag, k.config.MaxBytes, wait)
+		f, err := read(path, flag, k.config.MaxBytes, open)
 		if err != nil {
 			return nil, err
 		}
@@ -216,11 +216,15 @@ func (k *Keeper[T]) read(flag int, wait func(path string) (over func())) (files 
 // Read reads a file of at most so many bytes.
 //
 //   - Errors: those of opening and reading; *SizeError.
-func Read(path string, limit int64) (File, error) { return read(path, os.O_RDONLY, limit, stuck.On) }
+func Read(path string, limit int64) (File, error) {
+	return read(path, os.O_RDONLY, limit, stuck.OpenFile)
+}
 
-func read(path string, flag int, limit int64, wait func(path string) (over func())) (File, error) {
-	defer wait(path)()
-	f, err := os.OpenFile(path, flag, 0)
+// opener opens a file that is waited for.
+type opener func(path string, flag int, perm os.FileMode) (*stuck.File, error)
+
+func read(path string, flag int, limit int64, open opener) (File, error) {
+	f, err := open(path, flag, 0)
 	if err != nil {
 		return File{}, err
 	}

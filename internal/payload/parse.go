@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
 
@@ -67,7 +67,7 @@ func (s Set) Of(tag tags.Tag) *Payload {
 //
 //   - Errors: those of reading it; an *Error.
 func Load(path string) (Set, error) {
-	f, err := os.Open(path)
+	f, err := stuck.Open(path)
 	if err != nil {
 		return nil, err
 	}

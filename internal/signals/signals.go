@@ -37,8 +37,9 @@ func (e *Error) Name() string {
 
 // Config says how a program takes signals. Its zero value ends at each of them.
 type Config struct {
-	// Rereads: SIGHUP makes the program read its files again. It ends only with its terminal.
-	Rereads bool
+	// Rereads reports whether SIGHUP makes the program read its files again. Then it ends only
+	// with its terminal. nil: SIGHUP does not. It may say so later, when the program knows.
+	Rereads func() bool
 
 	// Stacks takes the stacks of all goroutines at SIGQUIT. nil: they are not written.
 	Stacks io.Writer
@@ -82,8 +83,9 @@ func Watch(parent context.Context, c Config) (ctx, hurry context.Context, stop f
 	w := &watcher{
 		Config: c, end: cancel, hurry: cancelHurry, terminal: terminal, exit: os.Exit,
 	}
-	if c.Rereads && !signal.Ignored(syscall.SIGHUP) {
+	if !signal.Ignored(syscall.SIGHUP) {
 		w.had, _ = w.terminal()
+		w.ever = w.had
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, wanted(signal.Ignored)...)
@@ -121,6 +123,7 @@ type watcher struct {
 	exit       func(status int)
 
 	terminal func() (there, gone bool) // whether the process has a terminal
+	ever     bool                      // there was one when the program began
 	had      bool                      // SIGHUP may be about a terminal: there is one, or was not long ago
 	missed   bool                      // it was gone at the last look
 
@@ -163,7 +166,7 @@ func (w *watcher) run(signals <-chan os.Signal, done <-chan struct{}) {
 
 // take takes a signal.
 func (w *watcher) take(s os.Signal) {
-	if s == syscall.SIGHUP && w.Rereads && !w.hungUp() {
+	if s == syscall.SIGHUP && w.rereads() && !w.hungUp() {
 		w.again = time.After(afterHangup)
 		return
 	}
@@ -214,13 +217,15 @@ func lasts(s os.Signal) bool {
 // why returns what a signal means.
 func (w *watcher) why(s os.Signal) string {
 	if s == syscall.SIGHUP {
-		if _, gone := w.terminal(); gone {
+		if _, gone := w.terminal(); gone && w.ever {
 			return "the terminal has gone"
 		}
 		return "the end was asked for"
 	}
 	return meanings[s]
 }
+
+func (w *watcher) rereads() bool { return w.Rereads != nil && w.Rereads() }
 
 // hungUp reports whether the terminal has gone since the program began, and not long ago.
 func (w *watcher) hungUp() bool {

@@ -29,6 +29,8 @@ type bed struct {
 	out        bytes.Buffer
 }
 
+func always() bool { return true }
+
 // follow runs f with a watcher, in time that is faked.
 func follow(t *testing.T, c Config, there bool, f func(b *bed)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +45,7 @@ func follow(t *testing.T, c Config, there bool, f func(b *bed)) {
 			c.Stacks = &b.out
 		}
 		b.watcher = &watcher{
-			Config: c, end: cancel, hurry: hurry, exit: func(status int) { b.status.Store(int64(status)) }, had: there,
+			Config: c, end: cancel, hurry: hurry, exit: func(status int) { b.status.Store(int64(status)) }, had: there, ever: there,
 			terminal: func() (bool, bool) { return b.there.Load(), !b.there.Load() },
 		}
 		done, over := make(chan struct{}), make(chan struct{})
@@ -228,7 +230,7 @@ func TestHangupReadsFilesAgain(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			follow(t, Config{Rereads: true}, test.had, func(b *bed) {
+			follow(t, Config{Rereads: always}, test.had, func(b *bed) {
 				test.f(b)
 				time.Sleep(time.Second)
 				synctest.Wait()
@@ -243,9 +245,19 @@ func TestHangupReadsFilesAgain(t *testing.T) {
 	}
 }
 
+// TestNoTerminalGoesThatWasNotThere: a service has none, and is only asked to end.
+func TestNoTerminalGoesThatWasNotThere(t *testing.T) {
+	follow(t, Config{}, false, func(b *bed) {
+		b.send(syscall.SIGHUP)
+		if s, why := b.cause(); s != syscall.SIGHUP || why != "the end was asked for" {
+			t.Errorf("got %v %q, want that the end was asked for", s, why)
+		}
+	})
+}
+
 // TestOtherSignalsEndWhatReadsAgain.
 func TestOtherSignalsEndWhatReadsAgain(t *testing.T) {
-	follow(t, Config{Rereads: true}, true, func(b *bed) {
+	follow(t, Config{Rereads: always}, true, func(b *bed) {
 		b.send(syscall.SIGHUP)
 		b.expect(false, false, -1)
 		b.send(syscall.SIGTERM)

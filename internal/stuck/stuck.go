@@ -4,15 +4,14 @@
 // not answer? Nothing can end a call into one whose server is gone, except the end of the
 // process. So the program says what it waits for, and a signal ends it all the same.
 //
-// What waits for a file says so by On or Aside. Only a program that has called Say or Follow
-// does more about it than that.
+// What waits for a file says so by On or Aside; Open, Stat and the other functions with the names
+// of package os do it by themselves. Only a program that has called Say or Follow does more about
+// it than that.
 package stuck
 
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
 	"sync"
 	"time"
 
@@ -23,16 +22,40 @@ import (
 // answer.
 const Patience = 2500 * time.Millisecond
 
+const (
+	// again is for how long after it has answered a file system is taken for a slow one, not
+	// for one that comes and goes: it may take lasting then, before it is said.
+	again   = time.Minute
+	lasting = 10 * Patience
+)
+
 // Text says that a file is waited for.
 func Text(path string) string {
 	return fmt.Sprintf("waiting for %s: its file system does not answer", sanitize.Text(path))
 }
 
+// Note is what is to be said of a file.
+type Note struct {
+	Path  string
+	Since time.Time     // when the call began that does not return
+	Took  time.Duration // the file system answers again, after so long; 0: it does not answer
+}
+
+// String returns the text.
+func (n Note) String() string {
+	if n.Took > 0 {
+		return fmt.Sprintf("%s: its file system answers again, after %v", sanitize.Text(n.Path), n.Took.Round(100*time.Millisecond))
+	}
+	return Text(n.Path) + ", since " + n.Since.Format(time.TimeOnly)
+}
+
 // wait is a call that has not returned.
 type wait struct {
 	path  string
+	since time.Time
 	aside bool // the program can end without it
 	late  bool // it takes longer than Patience
+	said  bool
 	timer *time.Timer
 }
 
@@ -40,14 +63,17 @@ type wait struct {
 type waits struct {
 	mu     sync.Mutex
 	all    map[*wait]struct{}
-	say    func(path string) // nil: nothing is said
-	ending bool              // a signal has come
-	exit   func(path string) // ends the process
+	back   map[string]time.Time // when a file system has answered after all, by path
+	say    func(Note)           // nil: nothing is said
+	ending bool                 // a signal has come
+	exit   func(path string)    // ends the process
 }
 
 var process = newWaits()
 
-func newWaits() *waits { return &waits{all: make(map[*wait]struct{})} }
+func newWaits() *waits {
+	return &waits{all: make(map[*wait]struct{}), back: make(map[string]time.Time)}
+}
 
 // On notes that the program cannot go on before a call for a file has returned. over is to be
 // called then.
@@ -59,11 +85,24 @@ func On(path string) (over func()) { return process.begin(path, false) }
 func Aside(path string) (over func()) { return process.begin(path, true) }
 
 // Say sets what is called, on a goroutine of its own, when a call for a file has not returned
-// for Patience. nil: nothing is.
-func Say(say func(path string)) {
+// for Patience, and when it has returned after all. Of several calls for one file only one is
+// said. nil: nothing is.
+func Say(say func(Note)) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	process.say = say
+}
+
+// Late returns the call that is waited for longest, of those that have not returned for
+// Patience; ok: there is one.
+//
+// Threads: any. Blocks: never.
+func Late() (n Note, ok bool) { return process.oldest("") }
+
+// IsLate reports whether a call for a file has not returned for Patience.
+func IsLate(path string) bool {
+	_, late := process.oldest(path)
+	return late
 }
 
 // Follow ends the process once ctx has ended, when a call of On has not returned for Patience;
@@ -76,16 +115,41 @@ func Follow(ctx, hurry context.Context, exit func(path string)) (stop func()) {
 }
 
 func (p *waits) begin(path string, aside bool) (over func()) {
-	w := &wait{path: path, aside: aside}
+	w := &wait{path: path, since: time.Now(), aside: aside}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all[w] = struct{}{}
 	w.timer = time.AfterFunc(Patience, func() { p.late(w) })
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		w.timer.Stop()
-		delete(p.all, w)
+	return func() { p.over(w) }
+}
+
+// over notes that a call has returned.
+func (p *waits) over(w *wait) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, still := p.all[w]; !still {
+		return
+	}
+	w.timer.Stop()
+	delete(p.all, w)
+	if !w.said {
+		return
+	}
+	for other := range p.all { // it does not answer yet
+		if other.late && other.path == w.path {
+			other.said, other.since = true, w.since
+			return
+		}
+	}
+	now := time.Now()
+	for path, at := range p.back { // so that it stays small
+		if now.Sub(at) >= again {
+			delete(p.back, path)
+		}
+	}
+	p.back[w.path] = now
+	if say := p.say; say != nil {
+		go say(Note{w.path, w.since, now.Sub(w.since)})
 	}
 }
 
@@ -97,15 +161,55 @@ func (p *waits) late(w *wait) {
 		return
 	}
 	w.late = true
-	say, exit := p.say, p.exit
-	leave := p.ending && !w.aside
+	leave, exit := p.ending && !w.aside && p.exit != nil, p.exit
+	say := p.say
+	switch {
+	case leave || say == nil || p.isSaid(w.path):
+		say = nil
+	case p.slow(w):
+		say = nil
+		w.timer.Reset(lasting - time.Since(w.since))
+	default:
+		w.said = true
+	}
 	p.mu.Unlock()
 	switch {
-	case leave && exit != nil:
+	case leave:
 		exit(w.path)
 	case say != nil:
-		say(w.path)
+		say(Note{Path: w.path, Since: w.since})
 	}
+}
+
+// isSaid reports whether it is said of a call that a file is waited for. Locked.
+func (p *waits) isSaid(path string) bool {
+	for w := range p.all {
+		if w.said && w.path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// slow reports whether a call is to be said later: its file system has only just answered.
+// Locked.
+func (p *waits) slow(w *wait) bool {
+	at, ok := p.back[w.path]
+	return ok && w.since.Sub(at) < again && time.Since(w.since) < lasting
+}
+
+// oldest returns the call that is waited for longest, of those that are late.
+//
+//   - path: of the file; "": of any.
+func (p *waits) oldest(path string) (n Note, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.all {
+		if w.late && (path == "" || w.path == path) && (!ok || w.since.Before(n.Since)) {
+			n, ok = Note{Path: w.path, Since: w.since}, true
+		}
+	}
+	return n, ok
 }
 
 func (p *waits) follow(ctx, hurry context.Context, exit func(path string)) (stop func()) {
@@ -141,29 +245,14 @@ func (p *waits) leave(hurry bool) {
 	}
 }
 
-// Open is os.Open with On, except for a FIFO: to wait for its other end is no fault of a file
-// system.
-func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
-
-// OpenFile is os.OpenFile with On, as Open.
-func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
-	over := On(path)
-	info, err := os.Stat(path)
-	over()
-	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) == 0 {
-		defer On(path)()
-	}
-	return os.OpenFile(path, flag, perm)
-}
-
-// Using is On for the use of an open file, unless it is a FIFO or a device.
-func Using(f *os.File) (over func()) {
-	over = On(f.Name())
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		over()
-		return func() {}
-	}
-	return over
+// Main runs the main function of a program on a goroutine of its own, and returns its exit
+// code. The main goroutine, which must be locked to its thread from the init of the program
+// on, then waits: the kernel hands a signal of the process to its first thread. One that is
+// in a call into a file system that does not answer never takes it, and no other thread does.
+func Main(main func() int) int {
+	code := make(chan int, 1)
+	go func() { code <- main() }()
+	return <-code
 }
 
 // Await calls wait, which returns when a call for a file has returned, and returns itself after

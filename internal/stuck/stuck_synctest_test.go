@@ -21,12 +21,12 @@ func TestWaits(t *testing.T) {
 		said, ended []string // with the time
 	}{
 		{"a call that returns in time", false, 0, 0, 2 * time.Second, nil, nil},
-		{"a call that does not", false, 0, 0, time.Hour, []string{"2.5s f"}, nil},
-		{"a signal while it is waited for", false, 5 * time.Second, 0, time.Hour, []string{"2.5s f"}, []string{"5s f"}},
+		{"a call that does not", false, 0, 0, time.Hour, []string{"2.5s f", "1h0m0s back"}, nil},
+		{"a signal while it is waited for", false, 5 * time.Second, 0, time.Hour, []string{"2.5s f", "1h0m0s back"}, []string{"5s f"}},
 		{"a signal before it is late", false, time.Second, 0, time.Hour, nil, []string{"2.5s f"}},
 		{"a signal, and then it returns", false, time.Second, 0, 2 * time.Second, nil, nil},
 		{"a second signal before it is late", false, time.Second, 1600 * time.Millisecond, time.Hour, nil, []string{"1.6s f", "2.5s f"}},
-		{"a call aside, and a signal", true, 5 * time.Second, 6 * time.Second, time.Hour, []string{"2.5s f"}, nil},
+		{"a call aside, and a signal", true, 5 * time.Second, 6 * time.Second, time.Hour, []string{"2.5s f", "1h0m0s back"}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -41,7 +41,14 @@ func TestWaits(t *testing.T) {
 						*to = append(*to, time.Since(start).String()+" "+path)
 					}
 				}
-				p.say = note(&said)
+				sayIt := note(&said)
+				p.say = func(n Note) {
+					if n.Took > 0 {
+						sayIt("back")
+						return
+					}
+					sayIt(n.Path)
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				hurry, cancelHurry := context.WithCancel(t.Context())
 				defer cancel()
@@ -65,4 +72,77 @@ func TestWaits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatIsSaid: each file once, when it answers again, and a slow one not each time.
+func TestWhatIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, start := newWaits(), time.Now()
+		var mu sync.Mutex
+		var said []string
+		p.say = func(n Note) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, time.Since(start).String()+" "+n.String())
+		}
+		call := func(path string, takes time.Duration) {
+			over := p.begin(path, true)
+			time.Sleep(takes)
+			over()
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(said, want) {
+				t.Errorf("got %q, want %q", said, want)
+			}
+			said = nil
+		}
+		away := func(path string) string {
+			return "waiting for " + path + ": its file system does not answer, since "
+		}
+		go call("f", 8*time.Second)
+		time.Sleep(time.Second)
+		go call("f", 9*time.Second)
+		time.Sleep(time.Second)
+		call("g", 9*time.Second)
+		expect("2.5s "+away("f")+"00:00:00", "4.5s "+away("g")+"00:00:02",
+			"10s f: its file system answers again, after 10s", "11s g: its file system answers again, after 9s")
+		for range 5 {
+			call("f", 3*time.Second)
+		}
+		expect() // it is slow
+		call("f", time.Minute)
+		expect("51s "+away("f")+"00:00:26", "1m26s f: its file system answers again, after 1m0s")
+		time.Sleep(again)
+		call("f", 3*time.Second)
+		expect("2m28.5s "+away("f")+"00:02:26", "2m29s f: its file system answers again, after 3s")
+	})
+}
+
+// TestLate: the oldest of what is waited for.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer On("a")()
+		start := time.Now()
+		time.Sleep(time.Second)
+		defer Aside("b")()
+		time.Sleep(Patience - time.Second - time.Nanosecond)
+		synctest.Wait()
+		if n, late := Late(); late {
+			t.Errorf("got %v, want none yet", n)
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if n, late := Late(); !late || n.Path != "a" || !n.Since.Equal(start) || !IsLate("a") || IsLate("b") {
+			t.Errorf("got %+v %v, want a", n, late)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n, _ := Late(); n.Path != "a" || !IsLate("b") {
+			t.Errorf("got %+v, want a, and b late", n)
+		}
+	})
 }

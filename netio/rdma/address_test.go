@@ -9,7 +9,7 @@ import (
 	"tagbus/netio/rdma"
 )
 
-func TestAddresses(t *testing.T) {
+func TestParseAddr_addresses(t *testing.T) {
 	tests := []struct {
 		name, text string
 		want       netip.AddrPort // zero: it is none
@@ -38,7 +38,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestRawAddr(t *testing.T) {
+func TestRawAddr_isReadBack(t *testing.T) {
 	raw, ok := rdma.RawAddr(rdma.FabricAddr([]byte("fi_shm://1:0:0")))
 	if !ok || string(raw) != "fi_shm://1:0:0" {
 		t.Errorf("there and back: got %q and %t, want what it was", raw, ok)

@@ -32,7 +32,7 @@ const (
 	gone
 )
 
-func TestFrames(t *testing.T) {
+func TestEndpoint_frames(t *testing.T) {
 	greeting := rdma.MarshalGreeting(rdma.Greeting{1 << 20, 100, 16, 8})
 	tests := []struct {
 		name string
@@ -83,7 +83,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-func TestASilentHostTimesOutWithoutConnection(t *testing.T) {
+func TestBackend_OpenEndpoint_aSilentHostTimesOutWithoutConnection(t *testing.T) {
 	w := newWatcher()
 	b := openBackend(t, w, rxm)
 	p := netio.Params{ConnectTimeout: 50 * time.Millisecond}
@@ -95,9 +95,9 @@ func TestASilentHostTimesOutWithoutConnection(t *testing.T) {
 	}
 }
 
-// TestAPeerThatIsKilledGivesSendsBack is about a process that is no more, while
+// TestEndpoint_aPeerThatIsKilledGivesSendsBack is about a process that is no more, while
 // there is something to send to it: its end does not show otherwise.
-func TestAPeerThatIsKilledGivesSendsBack(t *testing.T) {
+func TestEndpoint_aPeerThatIsKilledGivesSendsBack(t *testing.T) {
 	t.Setenv("NETIO_RDMA_PROV", rxm.Provider)
 	region := newRegion(t, 1<<20)
 	w := newWatcher()
@@ -129,7 +129,7 @@ func TestAPeerThatIsKilledGivesSendsBack(t *testing.T) {
 	}
 }
 
-func TestRoundsWithoutConnectionsLeaveNothingBehind(t *testing.T) {
+func TestBackend_roundsWithoutConnectionsLeaveNothingBehind(t *testing.T) {
 	rounds := netiotest.Few(300, 30)
 	w, server := newWatcher(), newWatcher()
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 2}, ZeroCopy: netio.ZeroCopyParams{Region: newRegion(t, 64<<10)}}
@@ -157,9 +157,9 @@ func TestRoundsWithoutConnectionsLeaveNothingBehind(t *testing.T) {
 	wantNothingLeft(t, rounds, round)
 }
 
-// TestTwoProcessesOverSharedMemory is about a provider that has neither addresses
+// TestBackend_twoProcessesOverSharedMemory is about a provider that has neither addresses
 // of the internet nor descriptors to wait for, as devices of EFA.
-func TestTwoProcessesOverSharedMemory(t *testing.T) {
+func TestBackend_twoProcessesOverSharedMemory(t *testing.T) {
 	besideDevice(t)
 	t.Setenv("NETIO_RDMA_PROV", "shm")
 	w := newWatcher()
@@ -189,9 +189,9 @@ func TestTwoProcessesOverSharedMemory(t *testing.T) {
 	}
 }
 
-// TestAPeerThatHasStoppedGivesMemoryBack is about sends that do not end: the other
+// TestEndpoint_aPeerThatHasStoppedGivesMemoryBack is about sends that do not end: the other
 // side would fetch them, but does nothing any more.
-func TestAPeerThatHasStoppedGivesMemoryBack(t *testing.T) {
+func TestEndpoint_aPeerThatHasStoppedGivesMemoryBack(t *testing.T) {
 	t.Setenv("NETIO_RDMA_PROV", rxm.Provider)
 	region := newRegion(t, 1<<20)
 	w := newWatcher()

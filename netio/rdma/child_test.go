@@ -83,7 +83,7 @@ func startChild(t *testing.T, addr netip.AddrPort) *exec.Cmd {
 	return child
 }
 
-func TestAPeerThatIsKilledIsGone(t *testing.T) {
+func TestEndpoint_aPeerThatIsKilledIsGone(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	child := startChild(t, s.l.Addr())
 	defer func() { _ = child.Wait() }()

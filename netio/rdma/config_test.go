@@ -11,7 +11,7 @@ import (
 	"tagbus/netio/rdma"
 )
 
-func TestValidateReportsAllThatIsWrong(t *testing.T) {
+func TestConfig_Validate_reportsAllThatIsWrong(t *testing.T) {
 	tests := []struct {
 		name   string
 		cfg    rdma.Config

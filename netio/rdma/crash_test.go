@@ -29,7 +29,7 @@ func load(t *testing.T) {
 // nilPointer is not known to the compiler.
 var nilPointer *int
 
-func TestNilDereferenceIsAPanicOfGo(t *testing.T) {
+func TestBackend_nilDereferenceIsAPanicOfGo(t *testing.T) {
 	load(t)
 	defer func() {
 		var err runtime.Error
@@ -40,9 +40,9 @@ func TestNilDereferenceIsAPanicOfGo(t *testing.T) {
 	*nilPointer = 1
 }
 
-// TestNilDereferenceEndsTheProcessAsOneOfGo is about one that is not recovered
+// TestBackend_nilDereferenceEndsTheProcessAsOneOfGo is about one that is not recovered
 // from: the process ends with the trace of the goroutine.
-func TestNilDereferenceEndsTheProcessAsOneOfGo(t *testing.T) {
+func TestBackend_nilDereferenceEndsTheProcessAsOneOfGo(t *testing.T) {
 	if os.Getenv(crashes) != "" {
 		load(t)
 		done := make(chan struct{})

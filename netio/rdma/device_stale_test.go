@@ -52,9 +52,9 @@ func devicesOf(t *testing.T, b netio.Backend) (fresh, stale int) {
 	return fresh, stale
 }
 
-// TestAListenEndpointGoesOnWhenItsDeviceIsStale lets the device refuse all that is
+// TestListenEndpoint_goesOnWhenItsDeviceIsStale lets the device refuse all that is
 // accepted until it was opened again, as one of verbs does that is not what it was.
-func TestAListenEndpointGoesOnWhenItsDeviceIsStale(t *testing.T) {
+func TestListenEndpoint_goesOnWhenItsDeviceIsStale(t *testing.T) {
 	for _, o := range openings() {
 		if o.withoutConnections() {
 			continue
@@ -137,8 +137,8 @@ func TestAListenEndpointGoesOnWhenItsDeviceIsStale(t *testing.T) {
 	}
 }
 
-// TestADialOpensAStaleDeviceAgain is about the other side.
-func TestADialOpensAStaleDeviceAgain(t *testing.T) {
+// TestBackend_OpenEndpoint_opensAStaleDeviceAgain is about the other side.
+func TestBackend_OpenEndpoint_opensAStaleDeviceAgain(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	fail := failEnables(t)
 	w := newWatcher()
@@ -169,7 +169,7 @@ func TestADialOpensAStaleDeviceAgain(t *testing.T) {
 	}
 }
 
-func TestADeviceIsOpenedAgainAfterPausesThatGrow(t *testing.T) {
+func TestBackend_opensADeviceAgainAfterPausesThatGrow(t *testing.T) {
 	if got, want := rdma.Renewals(100, 0), []int{3}; !slices.Equal(got, want) {
 		t.Errorf("100 failures at once: opened again after %v, want after %v", got, want)
 	}
@@ -182,7 +182,7 @@ func TestADeviceIsOpenedAgainAfterPausesThatGrow(t *testing.T) {
 	}
 }
 
-func TestRefusedConnectionsAreReportedInRows(t *testing.T) {
+func TestListenEndpoint_reportsRefusedConnectionsInRows(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	var r rdma.Refusals

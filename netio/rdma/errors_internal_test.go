@@ -11,7 +11,7 @@ import (
 	"tagbus/netio/rdma/internal/fi"
 )
 
-func TestNothingForTheProviderIsNoDevice(t *testing.T) {
+func TestOpener_nothingForTheProviderIsNoDevice(t *testing.T) {
 	if err := noDevice(fi.ENODATA, "verbs", "10.0.0.1"); !errors.Is(err, ErrNoDevice) {
 		t.Errorf("got error %v, want ErrNoDevice", err)
 	}
@@ -20,7 +20,7 @@ func TestNothingForTheProviderIsNoDevice(t *testing.T) {
 	}
 }
 
-func TestIWARPSharesNoReceiveBuffers(t *testing.T) {
+func TestBackend_iWARPSharesNoReceiveBuffers(t *testing.T) {
 	if _, err := newSharedReceive(&device{iwarp: true}, nil, 1, 1); !errors.Is(err, ErrSharedOnIWARP) {
 		t.Errorf("got error %v, want ErrSharedOnIWARP", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"tagbus/netio/rdma"
 )
 
-func TestGreeting(t *testing.T) {
+func TestEndpoint_greeting(t *testing.T) {
 	tests := []struct {
 		name string
 		hex  string

@@ -68,9 +68,9 @@ func (l *liar) completion(t *testing.T) fi.Completed {
 	return fi.Completed{}
 }
 
-// TestAPeerThatHasLessRoomThanItSays gets a message that is longer than the buffer
+// TestEndpoint_aPeerThatHasLessRoomThanItSays gets a message that is longer than the buffer
 // that waits for it, which ends the connection for both.
-func TestAPeerThatHasLessRoomThanItSays(t *testing.T) {
+func TestEndpoint_aPeerThatHasLessRoomThanItSays(t *testing.T) {
 	x := newStranger(t, loopback(), true)
 	pep, err := x.fabric.OpenPEP(x.info)
 	if err != nil {
@@ -116,9 +116,9 @@ func TestAPeerThatHasLessRoomThanItSays(t *testing.T) {
 	}
 }
 
-// TestAMessageThatIsTooLongEndsItsConnection comes from a peer that does not keep to
+// TestEndpoint_aMessageThatIsTooLongEndsItsConnection comes from a peer that does not keep to
 // what it was told.
-func TestAMessageThatIsTooLongEndsItsConnection(t *testing.T) {
+func TestEndpoint_aMessageThatIsTooLongEndsItsConnection(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1000}})
 	_, kept := s.dial(t, newWatcher(), rdma.Config{}, netio.Params{})
 	x := newStranger(t, s.l.Addr(), false)

@@ -61,7 +61,7 @@ func wantNothingLeft(t *testing.T, rounds int, round func()) {
 	t.Errorf("three times %d rounds: each has left something behind", rounds)
 }
 
-func TestAThousandRoundsLeaveNothingBehind(t *testing.T) {
+func TestBackend_aThousandRoundsLeaveNothingBehind(t *testing.T) {
 	rounds := netiotest.Few(1000, 50)
 	p := netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: 64 << 10, Buffers: 4},
@@ -101,7 +101,7 @@ func TestAThousandRoundsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestSharedReceiveMemoryDoesNotGrow(t *testing.T) {
+func TestBackend_sharedReceiveMemoryDoesNotGrow(t *testing.T) {
 	const buffers, bufferBytes = 16, 64 << 10
 	connections := netiotest.Few(200, 20)
 	shared := netio.Config{SharedReceive: netio.SharedBuffers{Buffers: buffers, BufferBytes: bufferBytes}}
@@ -144,9 +144,9 @@ func TestSharedReceiveMemoryDoesNotGrow(t *testing.T) {
 	check(connections)
 }
 
-// TestClosingLeavesNothing opens all that there is, and looks for descriptors and
+// TestBackend_Close_leavesNothing opens all that there is, and looks for descriptors and
 // goroutines when it is closed.
-func TestClosingLeavesNothing(t *testing.T) {
+func TestBackend_Close_leavesNothing(t *testing.T) {
 	t.Run("the first use of a device", load) // its library keeps it open until the process ends
 	netiotest.CheckLeaks(t)
 	shared := netio.SharedBuffers{Buffers: 4, BufferBytes: 4096}

@@ -23,9 +23,9 @@ import (
 // limited tells the process of a test that it is one that may lock little memory.
 const limited = "NETIO_RDMA_LIMITED"
 
-// TestTooLittleMemoryToLock runs itself as a process that may lock less than the
+// TestBackend_tooLittleMemoryToLock runs itself as a process that may lock less than the
 // buffers of an endpoint take.
-func TestTooLittleMemoryToLock(t *testing.T) {
+func TestBackend_tooLittleMemoryToLock(t *testing.T) {
 	if provider() != rdma.ProviderVerbs {
 		t.Skipf("no RDMA device: the provider %s locks nothing; NETIO_RDMA_PROV=verbs runs this test", provider())
 	}

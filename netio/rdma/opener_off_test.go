@@ -13,7 +13,7 @@ import (
 	"tagbus/netio/rdma"
 )
 
-func TestOpenerSaysWhatToInstall(t *testing.T) {
+func TestOpener_saysWhatToInstall(t *testing.T) {
 	tests := []struct{ provider, want string }{
 		{"", "rdma:verbs: install libfabric-dev"},
 		{"tcp", "rdma:tcp: install libfabric-dev"},

@@ -14,9 +14,9 @@ import (
 	"tagbus/netio/reactor"
 )
 
-// TestACallbackThatPanicsEndsItsEndpoint lets a callback of one connection panic
+// TestEndpoint_aCallbackThatPanicsEndsIt lets a callback of one connection panic
 // while another one has messages in the same turn.
-func TestACallbackThatPanicsEndsItsEndpoint(t *testing.T) {
+func TestEndpoint_aCallbackThatPanicsEndsIt(t *testing.T) {
 	tests := []struct {
 		name string
 		trip func(w *watcher, guilty func(netio.Endpoint) bool)

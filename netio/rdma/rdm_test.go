@@ -66,7 +66,7 @@ func besideDevice(t *testing.T) {
 	}
 }
 
-func TestConformanceWithoutConnections(t *testing.T) {
+func TestBackend_conformanceWithoutConnections(t *testing.T) {
 	besideDevice(t)
 	// What differs from provider to provider is not much: the second one is tried in
 	// one configuration. So is each under the race detector, in another one.
@@ -101,9 +101,9 @@ func TestConformanceWithoutConnections(t *testing.T) {
 	}
 }
 
-// TestRandomRunWithoutConnections drives backends at random against the suite's
+// TestBackend_randomRunWithoutConnections drives backends at random against the suite's
 // model. The provider net forgets sockets of peers that connect while it closes.
-func TestRandomRunWithoutConnections(t *testing.T) {
+func TestBackend_randomRunWithoutConnections(t *testing.T) {
 	besideDevice(t)
 	backendtest.Only(t, true, false)
 	cfg := rdmConfigs()[0]

@@ -88,7 +88,7 @@ func (s *stranger) event(tb testing.TB) fi.Event {
 	return fi.Event{}
 }
 
-func TestAStrangerIsRefused(t *testing.T) {
+func TestListenEndpoint_refusesAStranger(t *testing.T) {
 	for _, words := range []string{"", "tbr\x02", "tbr\x03aaaabbbbccccdddd", "GET / HTTP/1.1"} {
 		s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 		x := newStranger(t, s.l.Addr(), false)
@@ -106,7 +106,7 @@ func TestAStrangerIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStrangerThatAcceptsIsRefused(t *testing.T) {
+func TestBackend_OpenEndpoint_refusesAStrangerThatAccepts(t *testing.T) {
 	x := newStranger(t, loopback(), true)
 	pep, err := x.fabric.OpenPEP(x.info)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestAStrangerThatAcceptsIsRefused(t *testing.T) {
 	}
 }
 
-func TestTooManyConnectionsAreRefused(t *testing.T) {
+func TestListenEndpoint_refusesTooManyConnections(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{MaxEndpoints: 2}, netio.Params{})
 	for range 2 {
 		s.dial(t, newWatcher(), rdma.Config{}, netio.Params{})
@@ -153,7 +153,7 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestASilentListenerTimesOut(t *testing.T) {
+func TestBackend_OpenEndpoint_aSilentListenerTimesOut(t *testing.T) {
 	// A listener that is never asked to accept: the system has connected, and
 	// that is all.
 	silent, err := net.Listen("tcp", loopback().String())
@@ -172,9 +172,9 @@ func TestASilentListenerTimesOut(t *testing.T) {
 	}
 }
 
-// TestSocketsThatAskForNothingEndWithTheListener is about the provider tcp, which
+// TestListenEndpoint_socketsThatAskForNothingEndWithIt is about the provider tcp, which
 // would forget them.
-func TestSocketsThatAskForNothingEndWithTheListener(t *testing.T) {
+func TestListenEndpoint_socketsThatAskForNothingEndWithIt(t *testing.T) {
 	w := newWatcher()
 	b := openBackend(t, w, rdma.Config{Provider: rdma.ProviderTCP})
 	l, err := b.OpenListenEndpoint(netip.MustParseAddrPort("127.0.0.1:0"), netio.Params{})
@@ -212,7 +212,7 @@ func TestSocketsThatAskForNothingEndWithTheListener(t *testing.T) {
 	}
 }
 
-func TestNoDevice(t *testing.T) {
+func TestBackend_OpenListenEndpoint_noDevice(t *testing.T) {
 	b := openBackend(t, newWatcher(), rdma.Config{Provider: rdma.ProviderTCP})
 	addr := netip.MustParseAddrPort("192.0.2.77:0") // for documentation, so that no host has it
 	_, err := b.OpenListenEndpoint(addr, netio.Params{})

@@ -74,9 +74,9 @@ func openings() []opening {
 	return all
 }
 
-// TestAListenEndpointThatEndsBeforeItBeganGivesUpItsMemory: its backend closes in the
+// TestListenEndpoint_thatEndsBeforeItBeganGivesUpItsMemory: its backend closes in the
 // same turn of the loop.
-func TestAListenEndpointThatEndsBeforeItBeganGivesUpItsMemory(t *testing.T) {
+func TestListenEndpoint_thatEndsBeforeItBeganGivesUpItsMemory(t *testing.T) {
 	needRegistrations(t)
 	for _, o := range openings() {
 		t.Run(o.name, func(t *testing.T) {
@@ -103,9 +103,9 @@ func TestAListenEndpointThatEndsBeforeItBeganGivesUpItsMemory(t *testing.T) {
 	}
 }
 
-// TestWhateverFailsNoRegistrationIsLeft makes each call fail in turn that opens and
+// TestBackend_whateverFailsNoRegistrationIsLeft makes each call fail in turn that opens and
 // connects two endpoints.
-func TestWhateverFailsNoRegistrationIsLeft(t *testing.T) {
+func TestBackend_whateverFailsNoRegistrationIsLeft(t *testing.T) {
 	needRegistrations(t)
 	for _, o := range openings() {
 		t.Run(o.name, func(t *testing.T) {

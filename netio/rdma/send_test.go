@@ -18,7 +18,7 @@ import (
 	"tagbus/netio/rdma"
 )
 
-func TestSendOnlyFromTheRegion(t *testing.T) {
+func TestEndpoint_Send_onlyFromTheRegion(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	mem := newRegion(t, 8192)
 	region := mem[1000:5000]
@@ -55,7 +55,7 @@ func TestSendOnlyFromTheRegion(t *testing.T) {
 	}
 }
 
-func TestCapabilitiesWithoutRegionAndBuffers(t *testing.T) {
+func TestEndpoint_Capabilities_withoutRegionAndBuffers(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	ep, _ := s.dial(t, newWatcher(), rdma.Config{}, netio.Params{})
 	if got, want := ep.Capabilities(), (netio.Capabilities{Receive: true, Retain: true}); got != want {
@@ -68,9 +68,9 @@ func TestCapabilitiesWithoutRegionAndBuffers(t *testing.T) {
 	}
 }
 
-// TestNoMoreIsUnderWayThanTheWindow counts the messages that leave for a receiver
+// TestEndpoint_noMoreIsUnderWayThanTheWindow counts the messages that leave for a receiver
 // that does not read: the network itself would take many more.
-func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
+func TestEndpoint_noMoreIsUnderWayThanTheWindow(t *testing.T) {
 	for _, window := range netiotest.Few([]int{1, 2, 3, 7, 16}, []int{1, 7}) {
 		pausing := newWatcher()
 		pausing.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
@@ -102,9 +102,9 @@ func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 	}
 }
 
-// TestWhatWasReceivedComesBeforeTheEnd: the other side closes while this one is paused
+// TestEndpoint_whatWasReceivedComesBeforeTheEnd: the other side closes while this one is paused
 // and goes on sending.
-func TestWhatWasReceivedComesBeforeTheEnd(t *testing.T) {
+func TestEndpoint_whatWasReceivedComesBeforeTheEnd(t *testing.T) {
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 4}}
 	pausing := newWatcher()
 	pausing.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
@@ -141,9 +141,9 @@ func TestWhatWasReceivedComesBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestBothWaysOnOneConnection sends from a region and from buffers, in turn: the
+// TestEndpoint_bothWaysOnOneConnection sends from a region and from buffers, in turn: the
 // specification leaves it open whether a device can do so.
-func TestBothWaysOnOneConnection(t *testing.T) {
+func TestEndpoint_bothWaysOnOneConnection(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	region := newRegion(t, 4096)
 	w := newWatcher()
@@ -175,7 +175,7 @@ func TestBothWaysOnOneConnection(t *testing.T) {
 	}
 }
 
-func TestSendingAllocatesNothing(t *testing.T) {
+func TestEndpoint_sendingAllocatesNothing(t *testing.T) {
 	if testkit.Race || invariants.Enabled {
 		t.Skip("under -race, and in a build with invariants, memory is allocated")
 	}

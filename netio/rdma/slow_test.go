@@ -14,10 +14,10 @@ import (
 	"tagbus/netio/rdma"
 )
 
-// TestAllMessagesForASlowReceiverArrive: several senders send more than there are
+// TestEndpoint_allMessagesForASlowReceiverArrive: several senders send more than there are
 // buffers, which all share, while nothing is read. A device then asks the sending ones
 // to try again, for as long as it takes.
-func TestAllMessagesForASlowReceiverArrive(t *testing.T) {
+func TestEndpoint_allMessagesForASlowReceiverArrive(t *testing.T) {
 	const senders, each, buffers = 3, 16, 2
 	shared := netio.Config{SharedReceive: netio.SharedBuffers{Buffers: buffers, BufferBytes: 4096}}
 	s := serve(t, newWatcher(), rdma.Config{Config: shared}, netio.Params{})

@@ -15,10 +15,10 @@ import (
 	"tagbus/netio/rdma"
 )
 
-// TestMemoryThatIsMappedAnewIsSentAsItIs is about libfabric's cache of memory
+// TestEndpoint_Send_sendsMemoryThatIsMappedAnewAsItIs is about libfabric's cache of memory
 // registrations, which does not hear of what Go unmaps: with it, the device sends
 // what was at the address before (see package fi).
-func TestMemoryThatIsMappedAnewIsSentAsItIs(t *testing.T) {
+func TestEndpoint_Send_sendsMemoryThatIsMappedAnewAsItIs(t *testing.T) {
 	if provider() != rdma.ProviderVerbs {
 		t.Skipf("no RDMA device: the provider %s registers nothing; NETIO_RDMA_PROV=verbs runs this test", provider())
 	}

@@ -15,7 +15,7 @@ import (
 	"tagbus/netio/rdma/internal/fi"
 )
 
-func TestWhatStrangersSendIsDropped(t *testing.T) {
+func TestListenEndpoint_dropsWhatStrangersSend(t *testing.T) {
 	w, server := newWatcher(), newWatcher()
 	b := openBackend(t, server, rxm)
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 1}}
@@ -59,7 +59,7 @@ func TestWhatStrangersSendIsDropped(t *testing.T) {
 	}
 }
 
-func TestAPeerOfManyNamesIsNotRemembered(t *testing.T) {
+func TestListenEndpoint_doesNotRememberAPeerOfManyNames(t *testing.T) {
 	cfg := rxm
 	cfg.MaxEndpoints = 1
 	b := openBackend(t, newWatcher(), cfg)

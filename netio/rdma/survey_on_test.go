@@ -12,8 +12,8 @@ import (
 	"tagbus/netio/rdma"
 )
 
-// TestFabricsOfThisHost finds the provider that the other tests use.
-func TestFabricsOfThisHost(t *testing.T) {
+// TestFabrics_ofThisHost finds the provider that the other tests use.
+func TestFabrics_ofThisHost(t *testing.T) {
 	s, err := rdma.Fabrics()
 	if err != nil {
 		t.Fatalf("Fabrics: got error %v, want none", err)

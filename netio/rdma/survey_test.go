@@ -65,7 +65,7 @@ func otherwise(f rdma.Fabric, kind, addr string, usable bool) rdma.Fabric {
 	return f
 }
 
-func TestSurveyText(t *testing.T) {
+func TestSurvey_Text_isATable(t *testing.T) {
 	datagrams := rdma.Fabric{Provider: "udp", Domain: "lo", Kinds: []string{"FI_EP_DGRAM"}, MaxMessageBytes: 1472, Down: true}
 	s := rdma.SurveyOf(withRoCE(nil), "1.17", []rdma.Fabric{
 		datagrams, tcpOffer, otherwise(tcpOffer, "FI_EP_MSG", "fd00::2", true), verbsOffer, otherwise(verbsOffer, "FI_EP_DGRAM", "10.99.0.1", false),
@@ -89,7 +89,7 @@ nothing is missing
 	}
 }
 
-func TestSurveySaysWhatIsMissing(t *testing.T) {
+func TestSurvey_Text_saysWhatIsMissing(t *testing.T) {
 	all := []rdma.Fabric{verbsOffer, tcpOffer}
 	tests := []struct {
 		name    string
@@ -125,7 +125,7 @@ func TestSurveySaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestMayLockAll(t *testing.T) {
+func TestSurvey_whoMayLockAll(t *testing.T) {
 	tests := []struct {
 		name, status string
 		want         bool

@@ -16,7 +16,7 @@ import (
 
 // A loop and its users may be in a bubble of testing/synctest, or one of them: real sockets
 // work there. A fake timer does not, while the loop waits.
-func TestALoopIsWokenFromAndInABubble(t *testing.T) {
+func TestEventLoop_isWokenFromAndInABubble(t *testing.T) {
 	t.Run("the loop", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			loop, err := reactor.New(reactor.Config{})

@@ -11,7 +11,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestBusyPollFindsEventsWithoutSleeping(t *testing.T) {
+func TestEventLoop_busyPollFindsEventsWithoutSleeping(t *testing.T) {
 	tests := []struct {
 		name string
 		wait reactor.WaitMode
@@ -45,9 +45,9 @@ func TestBusyPollFindsEventsWithoutSleeping(t *testing.T) {
 	}
 }
 
-// TestBusyPollNoticesOtherGoroutines: neither Post nor Stop makes a system call
+// TestEventLoop_busyPollNoticesOtherGoroutines: neither Post nor Stop makes a system call
 // while the loop spins.
-func TestBusyPollNoticesOtherGoroutines(t *testing.T) {
+func TestEventLoop_busyPollNoticesOtherGoroutines(t *testing.T) {
 	loop, stop := started(t, reactor.Config{BusyPoll: patience})
 	for range 100 {
 		onLoop(t, loop, func() {})
@@ -58,7 +58,7 @@ func TestBusyPollNoticesOtherGoroutines(t *testing.T) {
 	}
 }
 
-func TestBusyPollStopsAfterALongPause(t *testing.T) {
+func TestEventLoop_busyPollStopsAfterALongPause(t *testing.T) {
 	// Long ones: on a busy machine the thread may not run for some milliseconds, which
 	// count as spinning.
 	const limit, pause, pauses = 20 * time.Millisecond, 60 * time.Millisecond, 10

@@ -15,7 +15,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestCloseNamesSourcesThatAreStillRegistered(t *testing.T) {
+func TestEventLoop_Close_namesSourcesThatAreStillRegistered(t *testing.T) {
 	loop, err := reactor.New(reactor.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +39,8 @@ func TestCloseNamesSourcesThatAreStillRegistered(t *testing.T) {
 	}
 }
 
-// TestEveryDescriptorIsAccountedFor uses everything and counts afterwards.
-func TestEveryDescriptorIsAccountedFor(t *testing.T) {
+// TestEventLoop_everyDescriptorIsAccountedFor uses everything and counts afterwards.
+func TestEventLoop_everyDescriptorIsAccountedFor(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -78,7 +78,7 @@ func TestEveryDescriptorIsAccountedFor(t *testing.T) {
 	}
 }
 
-func TestNewLeaksNothingWhenDescriptorsRunOut(t *testing.T) {
+func TestNew_leaksNothingWhenDescriptorsRunOut(t *testing.T) {
 	for _, test := range []struct {
 		wait reactor.WaitMode
 		want map[string]bool

@@ -13,9 +13,9 @@ import (
 	"tagbus/netio/reactor"
 )
 
-// TestConfigurationsAtTheEdgesOfTheirTypes: a loop with a number or time near the largest or
+// TestConfig_atTheEdgesOfItsTypes: a loop with a number or time near the largest or
 // smallest of its type refuses it by name, or runs callbacks and timers, and ends.
-func TestConfigurationsAtTheEdgesOfTheirTypes(t *testing.T) {
+func TestConfig_atTheEdgesOfItsTypes(t *testing.T) {
 	extremes.Each(t, reactor.Config{}, func(t *testing.T, config any) error {
 		loop, err := reactor.New(config.(reactor.Config))
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestConfigValidate(t *testing.T) {
+func TestConfig_Validate_namesWhatIsWrong(t *testing.T) {
 	tests := []struct {
 		name   string
 		config reactor.Config

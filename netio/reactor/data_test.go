@@ -11,10 +11,10 @@ import (
 	"tagbus/netio/reactor"
 )
 
-// TestDataWrittenBeforeIsSeen: what a goroutine has written before it fires a
+// TestEventLoop_dataWrittenBeforeIsSeen: what a goroutine has written before it fires a
 // signal or starts a timer is there in the callback, without a lock: the race
 // detector agrees. The callback runs on the loop, whichever goroutine fired.
-func TestDataWrittenBeforeIsSeen(t *testing.T) {
+func TestEventLoop_dataWrittenBeforeIsSeen(t *testing.T) {
 	type trigger func(t *testing.T, loop *reactor.EventLoop, f func()) (fire func())
 	signal := func(mode reactor.SignalMode) trigger {
 		return func(t *testing.T, loop *reactor.EventLoop, f func()) func() {
@@ -64,9 +64,9 @@ func TestDataWrittenBeforeIsSeen(t *testing.T) {
 	}
 }
 
-// TestEachHasItsOwnData: many signals and timers with one function, each with
+// TestEventLoop_eachHasItsOwnData: many signals and timers with one function, each with
 // its own data.
-func TestEachHasItsOwnData(t *testing.T) {
+func TestEventLoop_eachHasItsOwnData(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			loop := newLoop(t, mode.config)

@@ -13,7 +13,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestDoneIsClosedBehindTheLastCallback(t *testing.T) {
+func TestEventLoop_Done_isClosedBehindTheLastCallback(t *testing.T) {
 	tests := []struct {
 		name string
 		last func(*reactor.EventLoop)
@@ -50,7 +50,7 @@ func TestDoneIsClosedBehindTheLastCallback(t *testing.T) {
 	}
 }
 
-func TestDoneOfALoopThatNeverRanIsClosedByClose(t *testing.T) {
+func TestEventLoop_Done_ofALoopThatNeverRanIsClosedByClose(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	if err := loop.Close(); err != nil {
 		t.Fatalf("Close: got error %v, want none", err)

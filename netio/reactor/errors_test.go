@@ -12,7 +12,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestErrorTexts(t *testing.T) {
+func TestOpError_Error_texts(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
@@ -32,7 +32,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-func TestNamesOfValues(t *testing.T) {
+func TestWaitMode_String_namesOfValues(t *testing.T) {
 	for got, want := range map[string]string{
 		reactor.WaitNetpoll.String(): "netpoll", reactor.WaitThread.String(): "thread", reactor.WaitMode(9).String(): "unknown",
 		reactor.Coalescing.String(): "coalescing", reactor.Semaphore.String(): "semaphore", reactor.SignalMode(9).String(): "unknown",

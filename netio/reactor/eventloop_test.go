@@ -17,7 +17,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestInitRunsBeforeEverythingElse(t *testing.T) {
+func TestEventLoop_Run_initRunsBeforeEverythingElse(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -51,8 +51,8 @@ func TestInitRunsBeforeEverythingElse(t *testing.T) {
 	}
 }
 
-// TestStop: TestStopInEveryCallback has the callbacks.
-func TestStop(t *testing.T) {
+// TestEventLoop_Stop_inEachState: TestEventLoop_Stop_inEveryCallback has the callbacks.
+func TestEventLoop_Stop_inEachState(t *testing.T) {
 	tests := []struct {
 		name string
 		stop func(loop *reactor.EventLoop)
@@ -90,7 +90,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestStopInInit(t *testing.T) {
+func TestEventLoop_Stop_inInit(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -107,7 +107,7 @@ func TestStopInInit(t *testing.T) {
 	}
 }
 
-func TestNoEventIsServedAfterStop(t *testing.T) {
+func TestEventLoop_Stop_noEventIsServedAfterIt(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -127,7 +127,7 @@ func TestNoEventIsServedAfterStop(t *testing.T) {
 	}
 }
 
-func TestContextEndsRun(t *testing.T) {
+func TestEventLoop_Run_endsWithItsContext(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -167,7 +167,7 @@ func TestContextEndsRun(t *testing.T) {
 	}
 }
 
-func TestRunOnlyOnce(t *testing.T) {
+func TestEventLoop_Run_onlyOnce(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -199,7 +199,7 @@ func TestRunOnlyOnce(t *testing.T) {
 	}
 }
 
-func TestClosedLoopRefusesEverything(t *testing.T) {
+func TestEventLoop_thatIsClosedRefusesEverything(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	signal := newSignal(t, loop, reactor.Coalescing, func() {})
 	timer := newTimer(t, loop, func() {})
@@ -231,7 +231,7 @@ func TestClosedLoopRefusesEverything(t *testing.T) {
 	}
 }
 
-func TestOnLoop(t *testing.T) {
+func TestEventLoop_OnLoop_tellsWhereACallIsMade(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config

@@ -10,7 +10,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestEventsString(t *testing.T) {
+func TestEvents_String_names(t *testing.T) {
 	tests := []struct {
 		name   string
 		events reactor.Events

@@ -22,10 +22,10 @@ func busy(t *testing.T, loop *reactor.EventLoop, sources int) *int {
 	return callbacks
 }
 
-// TestALateSourceIsServedWithinARound: more descriptors are ready, all the
+// TestEventLoop_servesALateSourceWithinARound: more descriptors are ready, all the
 // time, than a turn serves; what becomes ready meanwhile waits for each of them
 // once at most.
-func TestALateSourceIsServedWithinARound(t *testing.T) {
+func TestEventLoop_servesALateSourceWithinARound(t *testing.T) {
 	tests := []struct {
 		name string
 		come func(t *testing.T, loop *reactor.EventLoop, served func())
@@ -78,9 +78,9 @@ func TestALateSourceIsServedWithinARound(t *testing.T) {
 	}
 }
 
-// TestATimerIsServedAmongManyReadyDescriptors: the turns of a loop that never
+// TestTimer_isServedAmongManyReadyDescriptors: the turns of a loop that never
 // sleeps serve timers too.
-func TestATimerIsServedAmongManyReadyDescriptors(t *testing.T) {
+func TestTimer_isServedAmongManyReadyDescriptors(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -101,9 +101,9 @@ func TestATimerIsServedAmongManyReadyDescriptors(t *testing.T) {
 	}
 }
 
-// TestPollingLeavesOthersTheirTurn: a signal fires itself for ever, in place of
+// TestEventLoop_pollingLeavesOthersTheirTurn: a signal fires itself for ever, in place of
 // a function that waits in a loop of its own.
-func TestPollingLeavesOthersTheirTurn(t *testing.T) {
+func TestEventLoop_pollingLeavesOthersTheirTurn(t *testing.T) {
 	tests := []struct {
 		name   string
 		others func(t *testing.T, loop *reactor.EventLoop, next func())

@@ -13,7 +13,7 @@ import (
 
 // An event of a loop that is awake woke a thread of the runtime, too, which took a
 // processor from goroutines with work.
-func TestOnlyASleepingLoopIsWatched(t *testing.T) {
+func TestEventLoop_isOnlyWatchedWhileItSleeps(t *testing.T) {
 	p, err := newPoller(WaitNetpoll, 8)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestOnlyASleepingLoopIsWatched(t *testing.T) {
 
 // A wake-up ends a sleep as an event does: the gate stays as it is for the next one. It was
 // closed and opened again, which are three system calls for each.
-func TestAWakeUpLeavesTheGateOpen(t *testing.T) {
+func TestEventLoop_aWakeUpLeavesTheGateOpen(t *testing.T) {
 	p := readyPoller(t, WaitNetpoll)
 	if n, err := p.poll(); n != 1 || err != nil {
 		t.Fatalf("poll: got %d events and %v, want the one that is ready", n, err)

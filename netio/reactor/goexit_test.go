@@ -58,9 +58,9 @@ func wantGoexit(t *testing.T, loop *reactor.EventLoop, source string) {
 	}
 }
 
-// TestGoexitInEveryCallback: the goroutine ended, Running said true for ever, and what
+// TestEventLoop_goexitInEveryCallback: the goroutine ended, Running said true for ever, and what
 // had been posted did not run.
-func TestGoexitInEveryCallback(t *testing.T) {
+func TestEventLoop_goexitInEveryCallback(t *testing.T) {
 	sources := map[string]string{
 		"Init": "init callback", "a posted function": "posted function", "a signal": "signal tagbus/", "a timer": "timer tagbus/",
 		"a source": "reactor_test.sourceFunc on fd", "PrepareWait": "reactor_test.prepareFunc",
@@ -106,8 +106,8 @@ func TestGoexitInEveryCallback(t *testing.T) {
 	}
 }
 
-// TestGoexitAgainAndAgain: what runs at the end may do the same.
-func TestGoexitAgainAndAgain(t *testing.T) {
+// TestEventLoop_goexitAgainAndAgain: what runs at the end may do the same.
+func TestEventLoop_goexitAgainAndAgain(t *testing.T) {
 	var reported []*reactor.Panic
 	loop := newLoop(t, reactor.Config{OnPanic: func(p *reactor.Panic) { reported = append(reported, p) }})
 	posts, prepares := 0, 0
@@ -134,8 +134,8 @@ func TestGoexitAgainAndAgain(t *testing.T) {
 	wantGoexit(t, loop, "posted function")
 }
 
-// TestGoexitDropsItsSource: a source that was interrupted must not be called again.
-func TestGoexitDropsItsSource(t *testing.T) {
+// TestEventLoop_goexitDropsItsSource: a source that was interrupted must not be called again.
+func TestEventLoop_goexitDropsItsSource(t *testing.T) {
 	log, text := logger()
 	loop := newLoop(t, reactor.Config{Logger: log})
 	fd := eventfd(t, 1)

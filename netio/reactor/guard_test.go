@@ -26,7 +26,7 @@ func catch(config reactor.Config) (reactor.Config, *[]*reactor.Panic) {
 	return config, &panics
 }
 
-func TestPanicOfASourceDropsIt(t *testing.T) {
+func TestEventLoop_panicOfASourceDropsIt(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -56,7 +56,7 @@ func TestPanicOfASourceDropsIt(t *testing.T) {
 	}
 }
 
-func TestPanicElsewhere(t *testing.T) {
+func TestEventLoop_panicElsewhere(t *testing.T) {
 	boom := func() { panic(io.ErrUnexpectedEOF) }
 	tests := []struct {
 		name   string
@@ -64,18 +64,18 @@ func TestPanicElsewhere(t *testing.T) {
 		set    func(t *testing.T, loop *reactor.EventLoop)
 		want   uint64 // panics
 	}{
-		{"a posted function is gone", "posted function tagbus/netio/reactor_test.TestPanicElsewhere", func(_ *testing.T, loop *reactor.EventLoop) {
+		{"a posted function is gone", "posted function tagbus/netio/reactor_test.TestEventLoop_panicElsewhere", func(_ *testing.T, loop *reactor.EventLoop) {
 			loop.Post(boom)
 			loop.Post(boom)
 		}, 2},
-		{"a signal answers its next fire", "signal tagbus/netio/reactor_test.TestPanicElsewhere", func(t *testing.T, loop *reactor.EventLoop) {
+		{"a signal answers its next fire", "signal tagbus/netio/reactor_test.TestEventLoop_panicElsewhere", func(t *testing.T, loop *reactor.EventLoop) {
 			t.Helper()
 			s := newSignal(t, loop, reactor.Semaphore, boom)
 			for range 3 {
 				s.Fire()
 			}
 		}, 3},
-		{"a timer ticks on", "timer tagbus/netio/reactor_test.TestPanicElsewhere", func(t *testing.T, loop *reactor.EventLoop) {
+		{"a timer ticks on", "timer tagbus/netio/reactor_test.TestEventLoop_panicElsewhere", func(t *testing.T, loop *reactor.EventLoop) {
 			t.Helper()
 			ticks := 0
 			var timer *reactor.Timer
@@ -128,7 +128,7 @@ func TestPanicElsewhere(t *testing.T) {
 	}
 }
 
-func TestPanicInInitEndsRun(t *testing.T) {
+func TestEventLoop_Run_panicInInitEndsIt(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -147,14 +147,14 @@ func TestPanicInInitEndsRun(t *testing.T) {
 	}
 }
 
-func TestOnPanicMayStopTheLoop(t *testing.T) {
+func TestEventLoop_onPanicMayStopTheLoop(t *testing.T) {
 	var loop *reactor.EventLoop
 	loop = newLoop(t, reactor.Config{OnPanic: func(*reactor.Panic) { loop.Stop() }})
 	loop.Post(func() { panic("boom") })
 	run(t, loop)
 }
 
-func TestOnPanicMayCrash(t *testing.T) {
+func TestEventLoop_onPanicMayCrash(t *testing.T) {
 	loop := newLoop(t, reactor.Config{OnPanic: func(p *reactor.Panic) { panic(p) }})
 	loop.Post(func() { panic("boom") })
 	defer func() {
@@ -166,7 +166,7 @@ func TestOnPanicMayCrash(t *testing.T) {
 	t.Error("Run returned, want the panic to pass")
 }
 
-func TestPanicIsLoggedWithoutOnPanic(t *testing.T) {
+func TestEventLoop_panicIsLoggedWithoutOnPanic(t *testing.T) {
 	log, text := logger()
 	loop := newLoop(t, reactor.Config{Logger: log})
 	loop.Post(func() { panic("boom") })

@@ -81,15 +81,15 @@ func eachPlace(t *testing.T, f func(t *testing.T, loop *reactor.EventLoop)) {
 	}
 }
 
-// TestStopInEveryCallback: the loop ends wherever it is told to.
-func TestStopInEveryCallback(t *testing.T) {
+// TestEventLoop_Stop_inEveryCallback: the loop ends wherever it is told to.
+func TestEventLoop_Stop_inEveryCallback(t *testing.T) {
 	eachPlace(t, func(_ *testing.T, loop *reactor.EventLoop) { loop.Stop() })
 }
 
-// TestEverythingCanBeMadeInEveryCallback: what is made inside a callback works
+// TestEventLoop_everythingCanBeMadeInEveryCallback: what is made inside a callback works
 // at once: Init sets a program up, and a connection that is accepted becomes a
 // source.
-func TestEverythingCanBeMadeInEveryCallback(t *testing.T) {
+func TestEventLoop_everythingCanBeMadeInEveryCallback(t *testing.T) {
 	eachPlace(t, func(t *testing.T, loop *reactor.EventLoop) {
 		t.Helper()
 		left := 4

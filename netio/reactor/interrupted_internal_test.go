@@ -52,7 +52,7 @@ func readyPoller(t *testing.T, mode WaitMode) *poller {
 
 // A look that was interrupted counted as one that found nothing, and the loop waited
 // for an edge that had come already.
-func TestAnInterruptedLookLooksAgain(t *testing.T) {
+func TestEventLoop_anInterruptedLookLooksAgain(t *testing.T) {
 	tests := []struct {
 		name string
 		mode WaitMode
@@ -80,7 +80,7 @@ func TestAnInterruptedLookLooksAgain(t *testing.T) {
 }
 
 // A loop that is interrupted all the time serves everything.
-func TestALoopThatIsInterrupted(t *testing.T) {
+func TestEventLoop_thatIsInterrupted(t *testing.T) {
 	for _, mode := range []WaitMode{WaitNetpoll, WaitThread} {
 		t.Run(mode.String(), func(t *testing.T) {
 			l, err := New(Config{Wait: mode})

@@ -15,7 +15,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestPostsOfEachGoroutineRunInOrder(t *testing.T) {
+func TestEventLoop_Post_ofEachGoroutineRunsInOrder(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -44,7 +44,7 @@ func TestPostsOfEachGoroutineRunInOrder(t *testing.T) {
 	}
 }
 
-func TestPostRunsLaterAndOnTheLoop(t *testing.T) {
+func TestEventLoop_Post_runsLaterAndOnTheLoop(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -72,9 +72,9 @@ func TestPostRunsLaterAndOnTheLoop(t *testing.T) {
 	}
 }
 
-// TestAcceptedPostsRun: whatever the moment at which Stop comes, what Post
+// TestEventLoop_Post_whatIsAcceptedRuns: whatever the moment at which Stop comes, what Post
 // accepts runs before Run returns, once.
-func TestAcceptedPostsRun(t *testing.T) {
+func TestEventLoop_Post_whatIsAcceptedRuns(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -106,7 +106,7 @@ func TestAcceptedPostsRun(t *testing.T) {
 	}
 }
 
-func TestPostsOfAStoppedLoopRun(t *testing.T) {
+func TestEventLoop_Post_ofAStoppedLoopRuns(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -128,16 +128,16 @@ func TestPostsOfAStoppedLoopRun(t *testing.T) {
 	}
 }
 
-func TestPostRefusesNil(t *testing.T) {
+func TestEventLoop_Post_refusesNil(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	if loop.Post(nil) {
 		t.Error("Post(nil): got true, want false")
 	}
 }
 
-// TestPostWakesOnce: however many post while the loop sleeps, one wakes
+// TestEventLoop_Post_wakesOnce: however many post while the loop sleeps, one wakes
 // it; and none if it does not sleep.
-func TestPostWakesOnce(t *testing.T) {
+func TestEventLoop_Post_wakesOnce(t *testing.T) {
 	for _, wait := range []reactor.WaitMode{reactor.WaitNetpoll, reactor.WaitThread} {
 		t.Run(wait.String(), func(t *testing.T) {
 			loop := newLoop(t, reactor.Config{Wait: wait})
@@ -177,8 +177,8 @@ func TestPostWakesOnce(t *testing.T) {
 	}
 }
 
-// TestNoPostIsOverslept posts around the moment at which the loop falls asleep.
-func TestNoPostIsOverslept(t *testing.T) {
+// TestEventLoop_Post_isNeverOverslept posts around the moment at which the loop falls asleep.
+func TestEventLoop_Post_isNeverOverslept(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			const posts = 5000
@@ -201,7 +201,7 @@ func TestNoPostIsOverslept(t *testing.T) {
 	}
 }
 
-func TestPostAllocatesNothing(t *testing.T) {
+func TestEventLoop_Post_allocatesNothing(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config

@@ -10,7 +10,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestManyRegistrations(t *testing.T) {
+func TestRegistration_many(t *testing.T) {
 	const count = 300 // the table grows more than once
 	loop, _ := started(t, reactor.Config{})
 	events := make(chan int, count)
@@ -49,7 +49,7 @@ func TestManyRegistrations(t *testing.T) {
 	}
 }
 
-func TestEventAllocatesNothing(t *testing.T) {
+func TestRegistration_eventAllocatesNothing(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config

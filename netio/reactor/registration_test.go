@@ -22,7 +22,7 @@ func (n named) Name() string { return n.name }
 
 func (n named) OnEvent(reactor.Events) {}
 
-func TestRegisterRefuses(t *testing.T) {
+func TestEventLoop_Register_refuses(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	nothing := sourceFunc(func(reactor.Events) {})
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
@@ -69,9 +69,9 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestStaleEventsAreDropped: two descriptors are ready in one batch; the source
+// TestRegistration_staleEventsAreDropped: two descriptors are ready in one batch; the source
 // that is called first closes the other one, and its number is used again.
-func TestStaleEventsAreDropped(t *testing.T) {
+func TestRegistration_staleEventsAreDropped(t *testing.T) {
 	type pair struct {
 		r  *reactor.Registration
 		fd int
@@ -131,7 +131,7 @@ func TestStaleEventsAreDropped(t *testing.T) {
 	}
 }
 
-func TestModify(t *testing.T) {
+func TestRegistration_Modify_changesTheEvents(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -162,7 +162,7 @@ func TestModify(t *testing.T) {
 	}
 }
 
-func TestEdgeTriggeredReportsOnce(t *testing.T) {
+func TestRegistration_edgeTriggeredReportsOnce(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -190,7 +190,7 @@ func TestEdgeTriggeredReportsOnce(t *testing.T) {
 	}
 }
 
-func TestPeerThatHangsUp(t *testing.T) {
+func TestRegistration_peerThatHangsUp(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -217,7 +217,7 @@ func TestPeerThatHangsUp(t *testing.T) {
 	}
 }
 
-func TestDescriptorClosedBeforeItsRegistration(t *testing.T) {
+func TestRegistration_descriptorClosedBeforeIt(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	nothing := sourceFunc(func(reactor.Events) {})
 	t.Run("is told by Close", func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestSemaphoreSignalAnswersEachFire(t *testing.T) {
+func TestSignal_Fire_aSemaphoreAnswersEach(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -41,7 +41,7 @@ func TestSemaphoreSignalAnswersEachFire(t *testing.T) {
 	}
 }
 
-func TestCoalescingSignalAnswersFiresTogether(t *testing.T) {
+func TestSignal_Fire_aCoalescingOneAnswersTogether(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -68,9 +68,9 @@ func TestCoalescingSignalAnswersFiresTogether(t *testing.T) {
 	}
 }
 
-// TestNoFireIsForgotten: what was written before a fire is seen by a callback
+// TestSignal_Fire_isNeverForgotten: what was written before a fire is seen by a callback
 // after it, however the two interleave.
-func TestNoFireIsForgotten(t *testing.T) {
+func TestSignal_Fire_isNeverForgotten(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -102,7 +102,7 @@ func TestNoFireIsForgotten(t *testing.T) {
 	}
 }
 
-func TestFireInsideTheCallback(t *testing.T) {
+func TestSignal_Fire_insideTheCallback(t *testing.T) {
 	for _, signalMode := range []reactor.SignalMode{reactor.Coalescing, reactor.Semaphore} {
 		t.Run(signalMode.String(), func(t *testing.T) {
 			for _, mode := range modes {
@@ -133,9 +133,9 @@ func TestFireInsideTheCallback(t *testing.T) {
 	}
 }
 
-// TestPollingBySignalDoesNotStarveOthers: signals that fire themselves for ever,
+// TestSignal_pollingDoesNotStarveOthers: signals that fire themselves for ever,
 // and a descriptor that becomes ready meanwhile.
-func TestPollingBySignalDoesNotStarveOthers(t *testing.T) {
+func TestSignal_pollingDoesNotStarveOthers(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -171,7 +171,7 @@ func TestPollingBySignalDoesNotStarveOthers(t *testing.T) {
 	}
 }
 
-func TestSignalClose(t *testing.T) {
+func TestSignal_Close_endsIt(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -248,7 +248,7 @@ func TestSignalClose(t *testing.T) {
 	}
 }
 
-func TestNewSignalRefuses(t *testing.T) {
+func TestEventLoop_NewSignal_refuses(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	if _, err := loop.NewSignal(reactor.Coalescing, nil); !errors.Is(err, reactor.ErrNoCallback) {
 		t.Errorf("no callback: got %v, want ErrNoCallback", err)
@@ -259,7 +259,7 @@ func TestNewSignalRefuses(t *testing.T) {
 	}
 }
 
-func TestSignalAllocatesNothing(t *testing.T) {
+func TestSignal_allocatesNothing(t *testing.T) {
 	tests := []struct {
 		name string
 		mode reactor.SignalMode

@@ -11,7 +11,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestStats(t *testing.T) {
+func TestEventLoop_Stats_countsWhatWasDone(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -62,7 +62,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-func TestStatsWhileTheLoopSleeps(t *testing.T) {
+func TestEventLoop_Stats_whileTheLoopSleeps(t *testing.T) {
 	loop, _ := started(t, reactor.Config{})
 	<-time.After(5 * time.Millisecond)
 	if got := loop.Stats(); got.Asleep < 2*time.Millisecond || got.Asleep > got.Running {
@@ -70,7 +70,7 @@ func TestStatsWhileTheLoopSleeps(t *testing.T) {
 	}
 }
 
-func TestStatsBeforeRun(t *testing.T) {
+func TestEventLoop_Stats_beforeRun(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	if got := loop.Stats(); got != (reactor.Stats{}) {
 		t.Errorf("got %+v, want the zero value", got)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestRegistrationsAreBounded(t *testing.T) {
+func TestRegistration_numberIsBounded(t *testing.T) {
 	full := table{used: maxIndices}
 	if err := full.insert(new(Registration)); !errors.Is(err, ErrTooMany) {
 		t.Errorf("insert into a full table: got error %v, want ErrTooMany", err)

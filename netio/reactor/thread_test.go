@@ -15,7 +15,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestPinnedThread(t *testing.T) {
+func TestEventLoop_pinnedThread(t *testing.T) {
 	var before, on, after unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestPinnedThread(t *testing.T) {
 	}
 }
 
-func TestPinningToAProcessorThatIsNotThere(t *testing.T) {
+func TestEventLoop_pinningToAProcessorThatIsNotThere(t *testing.T) {
 	loop := newLoop(t, reactor.Config{Wait: reactor.WaitThread, CPUs: []int{1023}})
 	err := loop.Run(t.Context())
 	if !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "pin thread") {

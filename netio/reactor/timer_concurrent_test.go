@@ -13,7 +13,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-func TestTimerFromManyGoroutines(t *testing.T) {
+func TestTimer_fromManyGoroutines(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -60,7 +60,7 @@ func TestTimerFromManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestTickAllocatesNothing(t *testing.T) {
+func TestTimer_tickAllocatesNothing(t *testing.T) {
 	tests := []struct {
 		name  string
 		start func(*reactor.Timer) error

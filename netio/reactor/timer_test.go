@@ -12,9 +12,9 @@ import (
 	"tagbus/netio/reactor"
 )
 
-// TestTimerPeriods: one of each unit. A period below what a turn of the loop takes
+// TestTimer_Start_periods: one of each unit. A period below what a turn of the loop takes
 // is accepted too: the callback comes in each turn, for all that have expired.
-func TestTimerPeriods(t *testing.T) {
+func TestTimer_Start_periods(t *testing.T) {
 	tests := []struct {
 		name      string
 		period    time.Duration
@@ -58,7 +58,7 @@ func TestTimerPeriods(t *testing.T) {
 	}
 }
 
-func TestTimerRefusesTimesThatAreNotPositive(t *testing.T) {
+func TestTimer_refusesTimesThatAreNotPositive(t *testing.T) {
 	loop := newLoop(t, reactor.Config{})
 	calls := 0
 	timer := newTimer(t, loop, func() { calls++; loop.Stop() })
@@ -80,7 +80,7 @@ func TestTimerRefusesTimesThatAreNotPositive(t *testing.T) {
 	}
 }
 
-func TestTimerStartStop(t *testing.T) {
+func TestTimer_startStop(t *testing.T) {
 	const never = time.Hour
 	tests := []struct {
 		name string
@@ -173,9 +173,9 @@ func TestTimerStartStop(t *testing.T) {
 	}
 }
 
-// TestExpiredTimerIsStoppedInTheSameBatch: two timers have expired before the
+// TestTimer_Stop_ofAnExpiredOneInTheSameBatch: two timers have expired before the
 // loop looks; the callback of the first one stops the second.
-func TestExpiredTimerIsStoppedInTheSameBatch(t *testing.T) {
+func TestTimer_Stop_ofAnExpiredOneInTheSameBatch(t *testing.T) {
 	tests := []struct {
 		name string
 		stop func(t *testing.T, timer *reactor.Timer)
@@ -216,7 +216,7 @@ func TestExpiredTimerIsStoppedInTheSameBatch(t *testing.T) {
 	}
 }
 
-func TestTimerCountsWhatALateLoopMissed(t *testing.T) {
+func TestTimer_Missed_countsWhatALateLoopMissed(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config

@@ -26,7 +26,7 @@ type flusher struct {
 	prepareFunc
 }
 
-func TestReadyDescriptorsAreServedRoundRobin(t *testing.T) {
+func TestEventLoop_servesReadyDescriptorsRoundRobin(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -63,7 +63,7 @@ func TestReadyDescriptorsAreServedRoundRobin(t *testing.T) {
 	}
 }
 
-func TestPostsDoNotStarveDescriptors(t *testing.T) {
+func TestEventLoop_Post_doesNotStarveDescriptors(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -89,7 +89,7 @@ func TestPostsDoNotStarveDescriptors(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatPostsItselfDoesNotStarveOthers(t *testing.T) {
+func TestEventLoop_Post_ofAFunctionByItselfStarvesNoOthers(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -104,7 +104,7 @@ func TestAFunctionThatPostsItselfDoesNotStarveOthers(t *testing.T) {
 	}
 }
 
-func TestPrepareWaitIsTheEndOfEachTurn(t *testing.T) {
+func TestPrepareWaiter_isTheEndOfEachTurn(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -137,7 +137,7 @@ func TestPrepareWaitIsTheEndOfEachTurn(t *testing.T) {
 	}
 }
 
-func TestPrepareWaitFalseKeepsTheLoopAwake(t *testing.T) {
+func TestPrepareWaiter_falseKeepsTheLoopAwake(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -180,7 +180,7 @@ func TestPrepareWaitFalseKeepsTheLoopAwake(t *testing.T) {
 	}
 }
 
-func TestPrepareWaitOfASource(t *testing.T) {
+func TestPrepareWaiter_ofASource(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -215,7 +215,7 @@ func TestPrepareWaitOfASource(t *testing.T) {
 	}
 }
 
-func TestPrepareListChangesWhileItIsCalled(t *testing.T) {
+func TestPrepareWaiter_theListChangesWhileItIsCalled(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config

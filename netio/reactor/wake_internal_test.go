@@ -23,7 +23,7 @@ func others(p *poller) (n int) {
 
 // A wake-up that is late ends a wait that has nothing to do with it. That one finds what
 // is there and nothing else, and the wait behind it waits again.
-func TestALateWakeUpEndsOneWait(t *testing.T) {
+func TestEventLoop_aLateWakeUpEndsOneWait(t *testing.T) {
 	for _, mode := range []WaitMode{WaitNetpoll, WaitThread} {
 		t.Run(mode.String(), func(t *testing.T) {
 			p := readyPoller(t, mode)
@@ -57,7 +57,7 @@ func TestALateWakeUpEndsOneWait(t *testing.T) {
 }
 
 // Events stay where they are while a wake-up goes through the runtime's poller no more.
-func TestAWakeUpOfNetpollIsNoEvent(t *testing.T) {
+func TestEventLoop_aWakeUpOfNetpollIsNoEvent(t *testing.T) {
 	p := readyPoller(t, WaitNetpoll)
 	if n, err := p.poll(); n != 1 || err != nil {
 		t.Fatalf("poll: got %d events and %v, want the one that is ready", n, err)
@@ -72,7 +72,7 @@ func TestAWakeUpOfNetpollIsNoEvent(t *testing.T) {
 
 // One that has found the loop asleep may wake it only when it is closed, and the numbers
 // of its descriptors belong to others.
-func TestAWakeUpOfAClosedLoop(t *testing.T) {
+func TestEventLoop_aWakeUpOfAClosedLoop(t *testing.T) {
 	for _, mode := range []WaitMode{WaitNetpoll, WaitThread} {
 		t.Run(mode.String(), func(t *testing.T) {
 			for range 100 {

@@ -19,7 +19,7 @@ import (
 // A wake-up went through the runtime's poller, which is not asked while there
 // are goroutines that can run: beside some that only give way, a post took 10 ms, in which
 // they gave way ten thousands of times. The measure is how often, whatever the time.
-func TestAPostTakesItsTurnAmongGoroutinesThatGiveWay(t *testing.T) {
+func TestEventLoop_Post_takesItsTurnAmongThoseThatGiveWay(t *testing.T) {
 	for _, procs := range []int{1, 2} {
 		t.Run(fmt.Sprintf("procs=%d", procs), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
@@ -61,10 +61,10 @@ func TestAPostTakesItsTurnAmongGoroutinesThatGiveWay(t *testing.T) {
 	}
 }
 
-// TestNoPostOfManyIsOverslept: in each round some post at once, and some make an event
+// TestEventLoop_Post_ofManyIsNeverOverslept: in each round some post at once, and some make an event
 // before that, so that wake-ups come before, during and after the sleep that they are
 // meant for. The loop has nothing else to wake for until all functions have run.
-func TestNoPostOfManyIsOverslept(t *testing.T) {
+func TestEventLoop_Post_ofManyIsNeverOverslept(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			const posters, rounds = 4, 1000
@@ -101,7 +101,7 @@ func TestNoPostOfManyIsOverslept(t *testing.T) {
 	}
 }
 
-func TestWakingAllocatesNothing(t *testing.T) {
+func TestEventLoop_wakingAllocatesNothing(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			loop, stop := started(t, mode.config)

@@ -23,7 +23,7 @@ func report(config reactor.Config, limit time.Duration) (reactor.Config, <-chan 
 	return config, stalls
 }
 
-func TestWatchdogReportsACallbackWhileItBlocks(t *testing.T) {
+func TestEventLoop_watchdogReportsACallbackWhileItBlocks(t *testing.T) {
 	const limit = 20 * time.Millisecond
 	tests := []struct {
 		name   string
@@ -99,7 +99,7 @@ func TestWatchdogReportsACallbackWhileItBlocks(t *testing.T) {
 	}
 }
 
-func TestWatchdogReportsInit(t *testing.T) {
+func TestEventLoop_watchdogReportsInit(t *testing.T) {
 	config, stalls := report(reactor.Config{}, 10*time.Millisecond)
 	var stall reactor.Stall
 	var loop *reactor.EventLoop
@@ -114,7 +114,7 @@ func TestWatchdogReportsInit(t *testing.T) {
 	}
 }
 
-func TestWatchdogReportsEachStall(t *testing.T) {
+func TestEventLoop_watchdogReportsEachStall(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -130,7 +130,7 @@ func TestWatchdogReportsEachStall(t *testing.T) {
 	}
 }
 
-func TestWatchdogReportsATurnOfManyCallbacks(t *testing.T) {
+func TestEventLoop_watchdogReportsATurnOfManyCallbacks(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -160,7 +160,7 @@ func TestWatchdogReportsATurnOfManyCallbacks(t *testing.T) {
 	}
 }
 
-func TestWatchdogLeavesAnIdleLoopAlone(t *testing.T) {
+func TestEventLoop_watchdogLeavesAnIdleLoopAlone(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			config := mode.config
@@ -176,7 +176,7 @@ func TestWatchdogLeavesAnIdleLoopAlone(t *testing.T) {
 	}
 }
 
-func TestWatchdogOff(t *testing.T) {
+func TestEventLoop_watchdogOff(t *testing.T) {
 	config, stalls := report(reactor.Config{}, -1)
 	loop := newLoop(t, config)
 	loop.Post(func() {
@@ -189,7 +189,7 @@ func TestWatchdogOff(t *testing.T) {
 	}
 }
 
-func TestStallIsLoggedWithoutOnStall(t *testing.T) {
+func TestEventLoop_stallIsLoggedWithoutOnStall(t *testing.T) {
 	lines := make(lineWriter, 10)
 	loop := newLoop(t, reactor.Config{StallLimit: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(lines, nil))})
 	loop.Post(func() {

@@ -14,8 +14,8 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestCloseWithoutLoop closes a backend whose loop has never run.
-func TestCloseWithoutLoop(t *testing.T) {
+// TestBackend_Close_withoutLoop closes a backend whose loop has never run.
+func TestBackend_Close_withoutLoop(t *testing.T) {
 	before := backendtest.OpenFiles(t)
 	loop, err := reactor.New(reactor.Config{})
 	if err != nil {
@@ -52,8 +52,8 @@ func TestCloseWithoutLoop(t *testing.T) {
 	}
 }
 
-// TestCloseBeforeTheLoopRuns starts the loop after the backend was closed.
-func TestCloseBeforeTheLoopRuns(t *testing.T) {
+// TestBackend_Close_beforeTheLoopRuns starts the loop after the backend was closed.
+func TestBackend_Close_beforeTheLoopRuns(t *testing.T) {
 	r := backendtest.NewRunner(t, reactor.Config{})
 	b, err := tcp.Opener(r.EventLoop, tcp.Config{})(newWatcher())
 	if err != nil {
@@ -70,9 +70,9 @@ func TestCloseBeforeTheLoopRuns(t *testing.T) {
 	}
 }
 
-// TestManyEndpoints opens a thousand connections, uses and closes them, and
+// TestBackend_manyEndpoints opens a thousand connections, uses and closes them, and
 // measures what they hold.
-func TestManyEndpoints(t *testing.T) {
+func TestBackend_manyEndpoints(t *testing.T) {
 	const n = 1000
 	before := backendtest.OpenFiles(t)
 	server, client := newWatcher(), newWatcher()
@@ -147,8 +147,8 @@ func heapBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// TestOpenAndCloseDoesNotGrow opens and closes connections in a row.
-func TestOpenAndCloseDoesNotGrow(t *testing.T) {
+// TestBackend_openAndCloseDoesNotGrow opens and closes connections in a row.
+func TestBackend_openAndCloseDoesNotGrow(t *testing.T) {
 	server, client := newWatcher(), newWatcher()
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 2}}
 	s := serve(t, server, tcp.Config{}, p)

@@ -16,7 +16,7 @@ import (
 
 // A paused endpoint whose peer had reset was never closed if a send met the
 // error of the socket first.
-func TestAPausedEndpointThatBreaksWhileSendingIsClosed(t *testing.T) {
+func TestEndpoint_thatIsPausedAndBreaksWhileSendingIsClosed(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	onLoop(t, s.b.Loop(), func() {
@@ -58,7 +58,7 @@ func givenTime() { <-time.After(150 * time.Millisecond) }
 
 // While a loop that was stopped ran its last functions, Close called the
 // handler on its own goroutine.
-func TestCloseLeavesTheLastFunctionsOfTheLoopAlone(t *testing.T) {
+func TestBackend_Close_leavesTheLastFunctionsOfTheLoopAlone(t *testing.T) {
 	var draining, overlapped atomic.Bool
 	w := newWatcher()
 	w.AtClosed = func(netio.Endpoint) { overlapped.Store(overlapped.Load() || draining.Load()) }
@@ -94,7 +94,7 @@ func TestCloseLeavesTheLastFunctionsOfTheLoopAlone(t *testing.T) {
 
 // Of two Closes without a loop the second returned while the first was in a
 // callback.
-func TestTheSecondCloseWaitsForTheFirst(t *testing.T) {
+func TestBackend_Close_theSecondWaitsForTheFirst(t *testing.T) {
 	w := newWatcher()
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w.AtClosed = func(netio.Endpoint) { close(entered); <-leave }
@@ -127,7 +127,7 @@ func TestTheSecondCloseWaitsForTheFirst(t *testing.T) {
 }
 
 // A Close inside the last callback of a loop was forgotten.
-func TestACloseInTheLastCallbackOfALoopIsCarriedOut(t *testing.T) {
+func TestBackend_Close_inTheLastCallbackOfALoopIsCarriedOut(t *testing.T) {
 	before := backendtest.OpenFiles(t)
 	w := newWatcher()
 	var b netio.Backend

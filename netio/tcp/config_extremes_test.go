@@ -13,9 +13,9 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestConfigurationsAtTheEdgesOfTheirTypes: a backend with a number or time near the largest
+// TestConfig_atTheEdgesOfItsTypes: a backend with a number or time near the largest
 // or smallest of its type refuses it by name, or a message arrives.
-func TestConfigurationsAtTheEdgesOfTheirTypes(t *testing.T) {
+func TestConfig_atTheEdgesOfItsTypes(t *testing.T) {
 	t.Run("tcp", func(t *testing.T) {
 		extremes.Each(t, tcp.Config{}, func(t *testing.T, config any) error {
 			return exchange(t, config.(tcp.Config), netio.Params{})

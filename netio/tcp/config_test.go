@@ -14,7 +14,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-func TestConfigReportsAllThatIsWrong(t *testing.T) {
+func TestConfig_reportsAllThatIsWrong(t *testing.T) {
 	bad := tcp.Config{
 		SendBufferBytes: -1, ReceiveBufferBytes: 1<<31 - 1, CongestionControl: "much-too-long-a-name",
 		KeepaliveIdle: time.Millisecond, KeepaliveInterval: -1, UserTimeout: 1,

@@ -62,7 +62,7 @@ func wantCongestionControl(t *testing.T, side string, b netio.Backend, ep netio.
 	})
 }
 
-func TestCongestionControlWithinTheHost(t *testing.T) {
+func TestEndpoint_congestionControlWithinTheHost(t *testing.T) {
 	system, other := systemCongestionControl(t)
 	tests := []struct {
 		name, config, want string
@@ -105,7 +105,7 @@ func TestCongestionControlWithinTheHost(t *testing.T) {
 
 // A peer whose address is neither loopback nor ours might be anywhere. This one
 // is on this host, and has bound itself to another of its addresses.
-func TestCongestionControlForOtherAddressesIsTheSystems(t *testing.T) {
+func TestEndpoint_congestionControlForOthersIsTheSystems(t *testing.T) {
 	system, _ := systemCongestionControl(t)
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	from := &net.TCPAddr{IP: ownAddress(t).AsSlice()}
@@ -117,7 +117,7 @@ func TestCongestionControlForOtherAddressesIsTheSystems(t *testing.T) {
 	wantCongestionControl(t, "accepted", s.b, next(t, "OnConnectionEstablished", s.Established), system)
 }
 
-func TestSameHost(t *testing.T) {
+func TestEndpoint_whatIsTheSameHost(t *testing.T) {
 	tests := []struct {
 		local, remote string
 		want          bool

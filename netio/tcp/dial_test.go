@@ -17,7 +17,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-func TestConnectErrorsNameTheAddress(t *testing.T) {
+func TestBackend_OpenEndpoint_errorsNameTheAddress(t *testing.T) {
 	b := openBackend(t, newWatcher(), tcp.Config{})
 	for name, addr := range map[string]netip.AddrPort{
 		"the zero address":             {},
@@ -37,7 +37,7 @@ func TestConnectErrorsNameTheAddress(t *testing.T) {
 	}
 }
 
-func TestOneEndpointPerAddressInWhateverForm(t *testing.T) {
+func TestBackend_OpenEndpoint_onePerAddressInWhateverForm(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	w := newWatcher()
 	b := openBackend(t, w, tcp.Config{})
@@ -58,10 +58,10 @@ func TestOneEndpointPerAddressInWhateverForm(t *testing.T) {
 	}
 }
 
-// TestConnectionToItself binds the socket of an endpoint, before it connects,
+// TestBackend_OpenEndpoint_connectionToItself binds the socket of an endpoint, before it connects,
 // to the address that it is going to connect to: what happens by chance when
 // the port is one that the system gives out.
-func TestConnectionToItself(t *testing.T) {
+func TestBackend_OpenEndpoint_connectionToItself(t *testing.T) {
 	free := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	addr := free.l.Addr()
 	if err := free.b.Close(); err != nil {
@@ -126,7 +126,7 @@ func silent(tb testing.TB) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(at.Port))
 }
 
-func TestConnectTimesOut(t *testing.T) {
+func TestBackend_OpenEndpoint_timesOut(t *testing.T) {
 	w := newWatcher()
 	b := openBackend(t, w, tcp.Config{})
 	began := time.Now()

@@ -17,9 +17,9 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestCloseWithinADirectSendResets: the peer of a stream that ends within a message
+// TestEndpoint_Close_withinADirectSendResets: the peer of a stream that ends within a message
 // hears at once that it was broken off, and not that it has ended.
-func TestCloseWithinADirectSendResets(t *testing.T) {
+func TestEndpoint_Close_withinADirectSendResets(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	release := holdLoop(t, s.b.Loop()) // it must not find out that the socket is full
@@ -50,9 +50,9 @@ func waitBroken(t *testing.T, fd int) {
 	}
 }
 
-// TestDirectSendHearsOfTheEndFirst: the system tells a sender, and then not the loop,
+// TestEndpoint_directSendHearsOfTheEndFirst: the system tells a sender, and then not the loop,
 // why the connection has failed. OnConnectionClosed says it all the same.
-func TestDirectSendHearsOfTheEndFirst(t *testing.T) {
+func TestEndpoint_directSendHearsOfTheEndFirst(t *testing.T) {
 	reset := func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) }
 	tests := []struct {
 		name   string
@@ -107,8 +107,8 @@ func TestDirectSendHearsOfTheEndFirst(t *testing.T) {
 	}
 }
 
-// TestErrorOfADirectSendEndsTheConnection: the loop reports what a sender was told.
-func TestErrorOfADirectSendEndsTheConnection(t *testing.T) {
+// TestEndpoint_errorOfADirectSendEndsTheConnection: the loop reports what a sender was told.
+func TestEndpoint_errorOfADirectSendEndsTheConnection(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	_, ep := s.dialRaw(t)
 	null, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0)

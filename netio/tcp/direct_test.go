@@ -48,7 +48,7 @@ func wantBytes(t *testing.T, c io.Reader, want []byte) {
 	}
 }
 
-func TestDirectSendsNeedNoLoop(t *testing.T) {
+func TestEndpoint_directSendsNeedNoLoop(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	defer holdLoop(t, s.b.Loop())()
@@ -69,8 +69,8 @@ func TestDirectSendsNeedNoLoop(t *testing.T) {
 	}
 }
 
-// TestAMessageOfManyPiecesIsLeftToTheLoop, and what follows too, in order.
-func TestAMessageOfManyPiecesIsLeftToTheLoop(t *testing.T) {
+// TestEndpoint_aMessageOfManyPiecesIsLeftToTheLoop, and what follows too, in order.
+func TestEndpoint_aMessageOfManyPiecesIsLeftToTheLoop(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	release := holdLoop(t, s.b.Loop())
@@ -95,9 +95,9 @@ func TestAMessageOfManyPiecesIsLeftToTheLoop(t *testing.T) {
 	}
 }
 
-// TestDirectStreamOfBytes reads with a plain socket what is sent in all ways, slowly
+// TestEndpoint_directStreamOfBytes reads with a plain socket what is sent in all ways, slowly
 // enough that nearly every direct send is short.
-func TestDirectStreamOfBytes(t *testing.T) {
+func TestEndpoint_directStreamOfBytes(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{SendBufferBytes: 1}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 3}})
 	c, ep := s.dialRaw(t)
 	read := make(chan []byte, 1)
@@ -157,9 +157,9 @@ func TestDirectStreamOfBytes(t *testing.T) {
 	}
 }
 
-// TestDirectSendOfAPartGoesOn: the loop finds by itself that the socket is full, and
+// TestEndpoint_directSendOfAPartGoesOn: the loop finds by itself that the socket is full, and
 // goes on when there is room.
-func TestDirectSendOfAPartGoesOn(t *testing.T) {
+func TestEndpoint_directSendOfAPartGoesOn(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1 << 30}})
 	c, ep := s.dialRaw(t)
 	large := pattern(32<<20, 1)
@@ -177,9 +177,9 @@ func TestDirectSendOfAPartGoesOn(t *testing.T) {
 	}
 }
 
-// TestDirectSendWithoutRoomIsTriedByTheLoop: what a sender finds passes, as a full
+// TestEndpoint_directSendWithoutRoomIsTriedByTheLoop: what a sender finds passes, as a full
 // socket does.
-func TestDirectSendWithoutRoomIsTriedByTheLoop(t *testing.T) {
+func TestEndpoint_directSendWithoutRoomIsTriedByTheLoop(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -202,8 +202,8 @@ func TestDirectSendWithoutRoomIsTriedByTheLoop(t *testing.T) {
 	}
 }
 
-// TestDirectSendBeforeTheConnectionIsReported leaves it to the loop.
-func TestDirectSendBeforeTheConnectionIsReported(t *testing.T) {
+// TestEndpoint_directSendBeforeTheConnectionIsReported leaves it to the loop.
+func TestEndpoint_directSendBeforeTheConnectionIsReported(t *testing.T) {
 	r := backendtest.NewRunner(t, reactor.Config{})
 	w := newWatcher()
 	b, err := tcp.Opener(r.EventLoop, tcp.Config{})(w)
@@ -236,7 +236,7 @@ func TestDirectSendBeforeTheConnectionIsReported(t *testing.T) {
 	}
 }
 
-func TestDirectSendsAllocateNothing(t *testing.T) {
+func TestEndpoint_directSendsAllocateNothing(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}

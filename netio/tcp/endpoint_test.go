@@ -15,9 +15,9 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestBufferReleasedUnsent takes all buffers, is refused one, and gives one
+// TestEndpoint_Buffer_releasedUnsent takes all buffers, is refused one, and gives one
 // back without sending it.
-func TestBufferReleasedUnsent(t *testing.T) {
+func TestEndpoint_Buffer_releasedUnsent(t *testing.T) {
 	w := newWatcher()
 	s := serve(t, w, tcp.Config{}, netio.Params{Buffered: netio.BufferedParams{Buffers: 1}})
 	_, ep := s.dialRaw(t)
@@ -39,7 +39,7 @@ func TestBufferReleasedUnsent(t *testing.T) {
 	}
 }
 
-func TestMessagesAllocateNothing(t *testing.T) {
+func TestEndpoint_messagesAllocateNothing(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -70,9 +70,9 @@ func TestMessagesAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestCloseOfABlockedEndpointResets closes an endpoint whose peer does not
+// TestEndpoint_Close_resetsWhenBlocked closes an endpoint whose peer does not
 // read: the peer hears of it although its window is closed.
-func TestCloseOfABlockedEndpointResets(t *testing.T) {
+func TestEndpoint_Close_resetsWhenBlocked(t *testing.T) {
 	w := newWatcher()
 	s := serve(t, w, tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)

@@ -17,9 +17,9 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestStreamOfBytes reads with a plain socket what an endpoint sends, slowly
+// TestEndpoint_streamOfBytes reads with a plain socket what an endpoint sends, slowly
 // enough that nearly every write is short.
-func TestStreamOfBytes(t *testing.T) {
+func TestEndpoint_streamOfBytes(t *testing.T) {
 	w := newWatcher()
 	s := serve(t, w, tcp.Config{SendBufferBytes: 1}, netio.Params{
 		Buffered: netio.BufferedParams{Buffers: 4, BufferBytes: 200_000},
@@ -83,9 +83,9 @@ func TestStreamOfBytes(t *testing.T) {
 	}
 }
 
-// TestLastWordsAreHeard closes a peer that is being sent to: what it said
+// TestEndpoint_lastWordsAreHeard closes a peer that is being sent to: what it said
 // before arrives, though sending fails first.
-func TestLastWordsAreHeard(t *testing.T) {
+func TestEndpoint_lastWordsAreHeard(t *testing.T) {
 	w := newWatcher()
 	s := serve(t, w, tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
@@ -106,7 +106,7 @@ func TestLastWordsAreHeard(t *testing.T) {
 	}
 }
 
-func TestSendIsTriedAgainWhenTheSystemIsShortOfMemory(t *testing.T) {
+func TestEndpoint_Send_isTriedAgainWhenMemoryIsShort(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	onLoop(t, s.b.Loop(), func() { tcp.SendFailed(ep, unix.ENOBUFS) })
@@ -122,7 +122,7 @@ func TestSendIsTriedAgainWhenTheSystemIsShortOfMemory(t *testing.T) {
 	}
 }
 
-func TestSendToAPeerThatIsGoneEnds(t *testing.T) {
+func TestEndpoint_Send_toAPeerThatIsGoneEnds(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 8}})
 	c, ep := s.dialRaw(t)
 	ep.PauseReceive() // so that only sending can notice
@@ -149,7 +149,7 @@ func TestSendToAPeerThatIsGoneEnds(t *testing.T) {
 	}
 }
 
-func TestPeerThatTakesNothingIsGivenUp(t *testing.T) {
+func TestEndpoint_givesUpAPeerThatTakesNothing(t *testing.T) {
 	w := newWatcher()
 	s := serve(t, w, tcp.Config{UserTimeout: 200 * time.Millisecond}, netio.Params{})
 	_, ep := s.dialRaw(t)
@@ -168,9 +168,9 @@ func TestPeerThatTakesNothingIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestManySendAtOnce gives the end of a turn more to do than it takes on, and
+// TestEndpoint_Send_manyAtOnce gives the end of a turn more to do than it takes on, and
 // makes it even more in the meantime.
-func TestManySendAtOnce(t *testing.T) {
+func TestEndpoint_Send_manyAtOnce(t *testing.T) {
 	const endpoints, rounds = 30, 3
 	w := newWatcher()
 	left := endpoints * rounds
@@ -204,9 +204,9 @@ func TestManySendAtOnce(t *testing.T) {
 	}
 }
 
-// TestASendInEachCompletionLeavesOthersTheirTurn sends one byte, and
+// TestEndpoint_Send_inEachCompletionLeavesOthersTheirTurn sends one byte, and
 // another one in each completion, and asserts that the loop does other things too.
-func TestASendInEachCompletionLeavesOthersTheirTurn(t *testing.T) {
+func TestEndpoint_Send_inEachCompletionLeavesOthersTheirTurn(t *testing.T) {
 	const many = 10_000
 	w := newWatcher()
 	var s *served
@@ -243,7 +243,7 @@ func TestASendInEachCompletionLeavesOthersTheirTurn(t *testing.T) {
 
 // A vector that was full in the middle of a message lost the piece that did not
 // fit, if the next one lay behind the one before in memory.
-func TestAVectorThatIsFullInAMessageLosesNothing(t *testing.T) {
+func TestEndpoint_aVectorThatIsFullInAMessageLosesNothing(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 1024}})
 	c, ep := s.dialRaw(t)
 	var want []byte

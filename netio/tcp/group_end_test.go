@@ -23,9 +23,9 @@ func wantEnd(t *testing.T, c io.Reader) {
 	}
 }
 
-// TestWhatIsHeldBackIsNotLost: unlike what a pause keeps in the system when the
+// TestBackend_whatIsHeldBackIsNotLost: unlike what a pause keeps in the system when the
 // connection fails.
-func TestWhatIsHeldBackIsNotLost(t *testing.T) {
+func TestBackend_whatIsHeldBackIsNotLost(t *testing.T) {
 	const messages = 50
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
@@ -48,9 +48,9 @@ func TestWhatIsHeldBackIsNotLost(t *testing.T) {
 	}
 }
 
-// TestAnEndedConnectionCountsUntilItIsTold: else connections that come and go while
+// TestBackend_anEndedConnectionCountsUntilItIsTold: else connections that come and go while
 // the user is busy would hold memory without a limit.
-func TestAnEndedConnectionCountsUntilItIsTold(t *testing.T) {
+func TestBackend_anEndedConnectionCountsUntilItIsTold(t *testing.T) {
 	const most = 3
 	s := openSpread(t, newWatcher(), startLoops(t, 2), tcp.Config{MaxEndpoints: most})
 	begun, done := make(chan struct{}), make(chan struct{})
@@ -75,8 +75,8 @@ func TestAnEndedConnectionCountsUntilItIsTold(t *testing.T) {
 	s.dialRaw(t)
 }
 
-// TestALoopThatHasEnded: the others serve its part.
-func TestALoopThatHasEnded(t *testing.T) {
+// TestOpenerOn_aLoopThatHasEnded: the others serve its part.
+func TestOpenerOn_aLoopThatHasEnded(t *testing.T) {
 	runners := []*backendtest.Runner{backendtest.StartLoop(t, reactor.Config{}), backendtest.StartLoop(t, reactor.Config{})}
 	s := openSpread(t, newWatcher(), []*reactor.EventLoop{runners[0].EventLoop, runners[1].EventLoop}, tcp.Config{})
 	runners[1].End(t)
@@ -93,8 +93,8 @@ func TestALoopThatHasEnded(t *testing.T) {
 	next(t, "OnConnectionEstablished of the dialed", s.Established)
 }
 
-// TestAConnectionOnItsWayToALoopThatNeverRan is closed with the backend.
-func TestAConnectionOnItsWayToALoopThatNeverRan(t *testing.T) {
+// TestOpenerOn_aConnectionToALoopThatNeverRan is closed with the backend.
+func TestOpenerOn_aConnectionToALoopThatNeverRan(t *testing.T) {
 	never := backendtest.NewRunner(t, reactor.Config{})
 	s := openSpread(t, newWatcher(), append(startLoops(t, 1), never.EventLoop), tcp.Config{})
 	s.dialRaw(t) // of the first loop

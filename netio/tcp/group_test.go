@@ -42,7 +42,7 @@ func startLoops(t netiotest.TB, n int) []*reactor.EventLoop {
 	return all
 }
 
-func TestConformanceWithSeveralLoops(t *testing.T) {
+func TestOpenerOn_conformanceWithSeveralLoops(t *testing.T) {
 	narrow := tcp.WithAcceptBudget(tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384}, 4<<10), 1)
 	cases := []struct {
 		cfg            tcp.Config
@@ -71,8 +71,8 @@ func TestConformanceWithSeveralLoops(t *testing.T) {
 	}
 }
 
-// TestRandomRunWithSeveralLoops is TestRandomRun for a backend of three loops.
-func TestRandomRunWithSeveralLoops(t *testing.T) {
+// TestOpenerOn_randomRunWithSeveralLoops is TestRandomRun for a backend of three loops.
+func TestOpenerOn_randomRunWithSeveralLoops(t *testing.T) {
 	s := spreadSuite(t, backendtest.OwnHost().String(), tcp.Config{}, 3)
 	netiotest.RandomRun(t, s)
 }
@@ -88,7 +88,7 @@ func openSpread(t *testing.T, w *watcher, loops []*reactor.EventLoop, cfg tcp.Co
 	return &served{w, b, l}
 }
 
-func TestConnectionsAreSharedOutAmongTheLoops(t *testing.T) {
+func TestOpenerOn_connectionsAreSharedOutAmongTheLoops(t *testing.T) {
 	const loops, each = 3, 4
 	s := openSpread(t, newWatcher(), startLoops(t, loops), tcp.Config{MaxEndpoints: loops*each + 1})
 	dialer := openSpread(t, newWatcher(), startLoops(t, loops), tcp.Config{})
@@ -123,8 +123,8 @@ func TestConnectionsAreSharedOutAmongTheLoops(t *testing.T) {
 	s.dialRaw(t) // there is room again
 }
 
-// TestRetainedMessagesOfSeveralLoops keeps messages beyond the end of the backend.
-func TestRetainedMessagesOfSeveralLoops(t *testing.T) {
+// TestOpenerOn_retainedMessagesOfSeveralLoops keeps messages beyond the end of the backend.
+func TestOpenerOn_retainedMessagesOfSeveralLoops(t *testing.T) {
 	const messages = 50
 	var kept []keptMessage
 	w := newWatcher()
@@ -160,7 +160,7 @@ func TestRetainedMessagesOfSeveralLoops(t *testing.T) {
 	}
 }
 
-func TestSeveralLoopsShareNoBuffers(t *testing.T) {
+func TestOpenerOn_severalLoopsShareNoBuffers(t *testing.T) {
 	shared := netio.SharedBuffers{Buffers: 4}
 	loops := startLoops(t, 1)
 	_, err := tcp.OpenerOn(loops[0], loops, tcp.Config{Config: netio.Config{

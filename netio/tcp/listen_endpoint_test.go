@@ -18,7 +18,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-func TestListenErrorsNameTheAddress(t *testing.T) {
+func TestBackend_OpenListenEndpoint_errorsNameTheAddress(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	tests := []struct {
 		name string
@@ -52,7 +52,7 @@ func mapped(addr netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(addr.Addr().As16()), addr.Port())
 }
 
-func TestWildcardServesBothProtocols(t *testing.T) {
+func TestListenEndpoint_wildcardServesBothProtocols(t *testing.T) {
 	w := newWatcher()
 	b := openBackend(t, w, tcp.Config{})
 	l, err := b.OpenListenEndpoint(netip.MustParseAddrPort("[::]:0"), netio.Params{})
@@ -71,7 +71,7 @@ func TestWildcardServesBothProtocols(t *testing.T) {
 	}
 }
 
-func TestTooManyConnectionsAreClosed(t *testing.T) {
+func TestListenEndpoint_closesTooManyConnections(t *testing.T) {
 	const limit = 3
 	s := serve(t, newWatcher(), tcp.Config{MaxEndpoints: limit}, netio.Params{})
 	var eps []netio.Endpoint
@@ -111,7 +111,7 @@ func childOf(t *testing.T) (child bool) {
 	return false
 }
 
-func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
+func TestListenEndpoint_acceptSurvivesWithoutDescriptors(t *testing.T) {
 	if !childOf(t) {
 		return
 	}
@@ -192,7 +192,7 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 	}
 }
 
-func TestAcceptedSocketsHaveTheOptions(t *testing.T) {
+func TestListenEndpoint_acceptedSocketsHaveTheOptions(t *testing.T) {
 	tests := []struct {
 		name string
 		cfg  tcp.Config
@@ -243,7 +243,7 @@ func TestAcceptedSocketsHaveTheOptions(t *testing.T) {
 	}
 }
 
-func TestUnknownCongestionControlIsRefused(t *testing.T) {
+func TestBackend_refusesAnUnknownCongestionControl(t *testing.T) {
 	b := openBackend(t, newWatcher(), tcp.Config{CongestionControl: "nosuch"})
 	_, err := b.OpenListenEndpoint(loopback, netio.Params{})
 	if want := `TCP_CONGESTION to "nosuch"`; err == nil || !errors.Is(err, unix.ENOENT) {

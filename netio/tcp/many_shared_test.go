@@ -18,7 +18,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// Of TestThousandConnectionsWithSharedBuffers.
+// Of TestBackend_thousandConnectionsWithSharedBuffers.
 const (
 	sharedConnections  = 1_000
 	sharedMessages     = 20 // of each end
@@ -235,11 +235,11 @@ func (p *sharingPair) run(t *testing.T, n int) (resident int64) {
 	return resident
 }
 
-// TestThousandConnectionsWithSharedBuffers: 1,000 connections of one process send and
+// TestBackend_thousandConnectionsWithSharedBuffers: 1,000 connections of one process send and
 // receive at the same time, in both directions and each byte verified, with send and
 // receive buffers that they share. The memory that the process has meanwhile is that of
 // 10 connections, except the endpoints themselves.
-func TestThousandConnectionsWithSharedBuffers(t *testing.T) {
+func TestBackend_thousandConnectionsWithSharedBuffers(t *testing.T) {
 	netiotest.CheckLeaks(t)
 	p := newSharingPair(t)
 	few := p.run(t, 10)

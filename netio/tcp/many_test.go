@@ -21,7 +21,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// Of TestTenThousandConnectionsOpenedAndClosed.
+// Of TestBackend_tenThousandConnectionsOpenedAndClosed.
 const (
 	manyConnections = 10_000
 	manyWarm        = 1_000 // connections before the first measurement
@@ -196,11 +196,11 @@ func (a *answerer) OnConnectionClosed(netio.Endpoint, []netio.Key, error) {
 	}
 }
 
-// TestTenThousandConnectionsOpenedAndClosed opens, uses and closes connections
+// TestBackend_tenThousandConnectionsOpenedAndClosed opens, uses and closes connections
 // and compares what the process has after the first 1,000 of them with what it
 // has at the end. A race build, which is slower by a factor of ten, does with
 // 3,000.
-func TestTenThousandConnectionsOpenedAndClosed(t *testing.T) {
+func TestBackend_tenThousandConnectionsOpenedAndClosed(t *testing.T) {
 	connections := manyConnections
 	if testkit.Race {
 		connections = 3_000

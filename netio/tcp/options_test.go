@@ -13,7 +13,7 @@ import (
 )
 
 // A descriptor that is no socket refuses all options.
-func TestAnOptionThatIsRefusedIsNamed(t *testing.T) {
+func TestEndpoint_namesAnOptionThatIsRefused(t *testing.T) {
 	fd, err := unix.MemfdCreate("no socket", unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatalf("make a file: got error %v, want none", err)

@@ -14,7 +14,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-func TestPanicOfACallbackEndsItsEndpointOnly(t *testing.T) {
+func TestEndpoint_panicOfACallbackEndsItsEndpointOnly(t *testing.T) {
 	tests := []struct {
 		name string
 		set  func(w *watcher, victim func(netio.Endpoint))

@@ -13,7 +13,7 @@ import (
 )
 
 // The system asks a silent peer later, and never earlier than the configuration says.
-func TestTheSystemAsksASilentPeerLater(t *testing.T) {
+func TestEndpoint_theSystemAsksASilentPeerLater(t *testing.T) {
 	for _, x := range []struct {
 		name    string
 		idle    time.Duration // KeepaliveIdle
@@ -57,7 +57,7 @@ func TestTheSystemAsksASilentPeerLater(t *testing.T) {
 }
 
 // An endpoint knows how far away its peer is, at both ends, and after its end nothing.
-func TestRoundTrip(t *testing.T) {
+func TestEndpoint_roundTrip(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	client := newWatcher()
 	dialer := openBackend(t, client, tcp.Config{})

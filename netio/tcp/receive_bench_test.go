@@ -45,7 +45,7 @@ func BenchmarkReceive(b *testing.B) {
 	}
 }
 
-func TestSharedReceiveAllocatesNothing(t *testing.T) {
+func TestEndpoint_sharedReceiveAllocatesNothing(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -74,8 +74,8 @@ func TestSharedReceiveAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestWaitingAllocatesNothing passes one buffer from endpoint to endpoint.
-func TestWaitingAllocatesNothing(t *testing.T) {
+// TestEndpoint_waitingAllocatesNothing passes one buffer from endpoint to endpoint.
+func TestEndpoint_waitingAllocatesNothing(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}

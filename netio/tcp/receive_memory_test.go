@@ -107,11 +107,11 @@ func (p *parts) OnData(netio.Endpoint, []byte) {
 	p.used = max(p.used, used)
 }
 
-// TestSharedReceiveMemoryIsConstant opens 1 and then 1,000 connections of which each
+// TestEndpoint_sharedReceiveMemoryIsConstant opens 1 and then 1,000 connections of which each
 // holds a part of a message, then completes it, and so on: the memory for what is
 // received stays the same, and that of the process grows by what an endpoint itself
 // takes.
-func TestSharedReceiveMemoryIsConstant(t *testing.T) {
+func TestEndpoint_sharedReceiveMemoryIsConstant(t *testing.T) {
 	const many, buffers, size, rounds = 1000, 16, 16 << 10, 3
 	needFiles(t, 2*many+200)
 	cases := []struct {

@@ -9,8 +9,8 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestReceivePoolSizes asserts how much memory there is.
-func TestReceivePoolSizes(t *testing.T) {
+// TestEndpoint_receivePoolSizes asserts how much memory there is.
+func TestEndpoint_receivePoolSizes(t *testing.T) {
 	tests := []struct {
 		name    string
 		cfg     tcp.Config
@@ -57,9 +57,9 @@ func TestReceivePoolSizes(t *testing.T) {
 	}
 }
 
-// TestOwnersEndWithPartsInTheirBuffers ends a listen endpoint, and a backend,
+// TestEndpoint_ownersEndWithPartsInTheirBuffers ends a listen endpoint, and a backend,
 // whose endpoints have buffers and wait for them: all come back.
-func TestOwnersEndWithPartsInTheirBuffers(t *testing.T) {
+func TestEndpoint_ownersEndWithPartsInTheirBuffers(t *testing.T) {
 	for _, kind := range receiveKinds {
 		for _, end := range []string{"endpoint", "listen endpoint", "backend"} {
 			t.Run(kind.name+", end of the "+end, func(t *testing.T) {

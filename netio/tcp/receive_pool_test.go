@@ -67,9 +67,9 @@ func waitFor(tb testing.TB, l netio.Loop, what string, condition func() bool) {
 	}
 }
 
-// TestReceiveBuffers: several peers send at once, each in parts of random sizes down to
+// TestEndpoint_receiveBuffers: several peers send at once, each in parts of random sizes down to
 // one byte, to endpoints with one buffer, or one for all.
-func TestReceiveBuffers(t *testing.T) {
+func TestEndpoint_receiveBuffers(t *testing.T) {
 	const peers, messages = 8, 30
 	sizes := []int{1, 5000, 3, 700, 4999, 2500}
 	for _, kind := range receiveKinds {
@@ -132,7 +132,7 @@ func sendInParts(tb testing.TB, c *net.TCPConn, stream []byte, seed uint64) {
 	}
 }
 
-func TestReceiveBuffersTakeTheLargestMessage(t *testing.T) {
+func TestEndpoint_receiveBuffersTakeTheLargestMessage(t *testing.T) {
 	for _, kind := range receiveKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			s := serve(t, newWatcher(), kind.cfg, netio.Params{Receive: kind.receive})
@@ -151,7 +151,7 @@ func TestReceiveBuffersTakeTheLargestMessage(t *testing.T) {
 	}
 }
 
-func TestReceiveBuffersKeepTheLimitOfTheFirstMessage(t *testing.T) {
+func TestEndpoint_receiveBuffersKeepTheLimitOfTheFirstMessage(t *testing.T) {
 	for _, kind := range receiveKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			kind.receive.FirstMessageBytes = 100
@@ -169,9 +169,9 @@ func TestReceiveBuffersKeepTheLimitOfTheFirstMessage(t *testing.T) {
 	}
 }
 
-// TestAPanicGivesTheBufferBack panics with a message in the only buffer, and a
+// TestEndpoint_aPanicGivesTheReceiveBufferBack panics with a message in the only buffer, and a
 // part behind it.
-func TestAPanicGivesTheBufferBack(t *testing.T) {
+func TestEndpoint_aPanicGivesTheReceiveBufferBack(t *testing.T) {
 	w := newWatcher()
 	w.AtData = func(_ netio.Endpoint, data []byte) {
 		if string(data) == "panic" {
@@ -199,8 +199,8 @@ func TestAPanicGivesTheBufferBack(t *testing.T) {
 	}
 }
 
-// TestActiveEndpointsHaveReceiveBuffers receives on the opening side.
-func TestActiveEndpointsHaveReceiveBuffers(t *testing.T) {
+// TestEndpoint_activeOnesHaveReceiveBuffers receives on the opening side.
+func TestEndpoint_activeOnesHaveReceiveBuffers(t *testing.T) {
 	tests := []struct {
 		name    string
 		cfg     tcp.Config

@@ -28,14 +28,14 @@ func (l *line) wantTimeout(t *testing.T, ep netio.Endpoint) {
 	}
 }
 
-func TestAPeerThatStopsInAMessageWhileOthersWaitIsEnded(t *testing.T) {
+func TestEndpoint_endsAPeerThatStopsInAMessageWhileOthersWait(t *testing.T) {
 	l := newLine(t, 5*time.Millisecond, 1)
 	l.dial(t, frame([]byte("another")))
 	l.wantTimeout(t, l.eps[0])
 	l.wantOrder(t, l.eps[1])
 }
 
-func TestAPeerThatStopsInAMessageStaysWhileNoOtherWaits(t *testing.T) {
+func TestEndpoint_aPeerThatStopsInAMessageStaysWhileNoneWaits(t *testing.T) {
 	l := newLine(t, time.Millisecond, 1)
 	l.eps[0].PauseReceive()
 	l.join(t, 1) // the alarm is set
@@ -51,7 +51,7 @@ func TestAPeerThatStopsInAMessageStaysWhileNoOtherWaits(t *testing.T) {
 	l.wantOrder(t, l.eps[2])
 }
 
-func TestANegativePartialTimeoutEndsNoConnection(t *testing.T) {
+func TestEndpoint_aNegativePartialTimeoutEndsNoConnection(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 1)
 	givenTime()
@@ -62,9 +62,9 @@ func TestANegativePartialTimeoutEndsNoConnection(t *testing.T) {
 	l.wantOrder(t, l.eps...)
 }
 
-// TestAPausedEndpointIsNotStalled: of two parts in buffers, one is of an endpoint that
+// TestEndpoint_thatIsPausedIsNotStalled: of two parts in buffers, one is of an endpoint that
 // its user has paused. Only the other one is ended.
-func TestAPausedEndpointIsNotStalled(t *testing.T) {
+func TestEndpoint_thatIsPausedIsNotStalled(t *testing.T) {
 	l := newLine(t, 5*time.Millisecond, 2)
 	l.eps[0].PauseReceive()
 	l.dial(t, frame([]byte("another")))
@@ -75,9 +75,9 @@ func TestAPausedEndpointIsNotStalled(t *testing.T) {
 	l.wantOrder(t, l.eps[2], l.eps[0])
 }
 
-// TestAPeerThatGoesOnIsNotStalled: of two parts in buffers, one grows while others wait.
+// TestEndpoint_aPeerThatGoesOnIsNotStalled: of two parts in buffers, one grows while others wait.
 // When the time of the other one is over, its own is not.
-func TestAPeerThatGoesOnIsNotStalled(t *testing.T) {
+func TestEndpoint_aPeerThatGoesOnIsNotStalled(t *testing.T) {
 	const timeout = time.Hour
 	l := newLine(t, timeout, 2)
 	l.join(t, 1)
@@ -90,9 +90,9 @@ func TestAPeerThatGoesOnIsNotStalled(t *testing.T) {
 	waitFor(t, l.b.Loop(), "both messages", func() bool { return len(l.order) == 2 })
 }
 
-// TestALoopThatWasHeldUpBlamesNoPeer: the time ends when the rest of the message is
+// TestEndpoint_aLoopThatWasHeldUpBlamesNoPeer: the time ends when the rest of the message is
 // there, but the loop has not come to read it.
-func TestALoopThatWasHeldUpBlamesNoPeer(t *testing.T) {
+func TestEndpoint_aLoopThatWasHeldUpBlamesNoPeer(t *testing.T) {
 	const timeout = time.Hour
 	l := newLine(t, timeout, 1)
 	l.join(t, 1)
@@ -113,10 +113,10 @@ func TestALoopThatWasHeldUpBlamesNoPeer(t *testing.T) {
 	}
 }
 
-// TestAnEndpointResumedWithWholeMessagesIsNotStalled resumes an endpoint just before
+// TestEndpoint_resumedWithWholeMessagesIsNotStalled resumes an endpoint just before
 // the alarm of its pool rings: what lies in its buffer is a whole message, for
 // which the user, and not the peer, has let the others wait.
-func TestAnEndpointResumedWithWholeMessagesIsNotStalled(t *testing.T) {
+func TestEndpoint_resumedWithWholeMessagesIsNotStalled(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	w := newWatcher()
 	var once sync.Once

@@ -90,14 +90,14 @@ func addrs(eps []netio.Endpoint) (all []string) {
 	return all
 }
 
-func TestTheFirstToWaitReadsFirst(t *testing.T) {
+func TestEndpoint_theFirstToWaitReadsFirst(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 5)
 	write(t, l.conns[0], []byte(rest))
 	l.wantOrder(t, l.eps...)
 }
 
-func TestTheBufferOfAnEndedEndpointGoesToTheNext(t *testing.T) {
+func TestEndpoint_theBufferOfAnEndedOneGoesToTheNext(t *testing.T) {
 	tests := []struct {
 		name string
 		end  func(l *line)
@@ -117,7 +117,7 @@ func TestTheBufferOfAnEndedEndpointGoesToTheNext(t *testing.T) {
 	}
 }
 
-func TestAWaitingEndpointIsClosed(t *testing.T) {
+func TestEndpoint_Close_whileItWaits(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 3)
 	_ = l.eps[2].Close()
@@ -129,7 +129,7 @@ func TestAWaitingEndpointIsClosed(t *testing.T) {
 	l.wantOrder(t, l.eps[0], l.eps[1], l.eps[3])
 }
 
-func TestAPausedEndpointDoesNotWait(t *testing.T) {
+func TestEndpoint_thatIsPausedDoesNotWait(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 3)
 	l.eps[1].PauseReceive()
@@ -139,9 +139,9 @@ func TestAPausedEndpointDoesNotWait(t *testing.T) {
 	l.wantOrder(t, l.eps[1])
 }
 
-// TestTheEndOfAWaitingConnection ends a connection while its endpoint waits: the
+// TestEndpoint_theEndOfAWaitingConnection ends a connection while its endpoint waits: the
 // message of before is delivered if the buffer comes.
-func TestTheEndOfAWaitingConnection(t *testing.T) {
+func TestEndpoint_theEndOfAWaitingConnection(t *testing.T) {
 	tests := []struct {
 		name  string
 		end   func(l *line) error
@@ -176,9 +176,9 @@ func TestTheEndOfAWaitingConnection(t *testing.T) {
 	}
 }
 
-// TestAResetIsNoticedThoughNoBufferComes resets a connection whose endpoint waits
+// TestEndpoint_noticesAResetThoughNoBufferComes resets a connection whose endpoint waits
 // for a buffer that a paused one keeps.
-func TestAResetIsNoticedThoughNoBufferComes(t *testing.T) {
+func TestEndpoint_noticesAResetThoughNoBufferComes(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"after a time": 5 * time.Millisecond, "at once": -1} {
 		t.Run(name, func(t *testing.T) {
 			l := newLine(t, timeout, 1)
@@ -195,9 +195,9 @@ func TestAResetIsNoticedThoughNoBufferComes(t *testing.T) {
 	}
 }
 
-// TestTheEndWithoutAMessageNeedsNoBuffer ends connections that have sent nothing
+// TestEndpoint_theEndWithoutAMessageNeedsNoBuffer ends connections that have sent nothing
 // while the only buffer is taken.
-func TestTheEndWithoutAMessageNeedsNoBuffer(t *testing.T) {
+func TestEndpoint_theEndWithoutAMessageNeedsNoBuffer(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 1)
 	c, ep := l.dialRaw(t)
@@ -209,9 +209,9 @@ func TestTheEndWithoutAMessageNeedsNoBuffer(t *testing.T) {
 	}
 }
 
-// TestAFirehoseMakesWay: one peer sends without end, and the others get the buffer in
+// TestEndpoint_aFirehoseMakesWay: one peer sends without end, and the others get the buffer in
 // between.
-func TestAFirehoseMakesWay(t *testing.T) {
+func TestEndpoint_aFirehoseMakesWay(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 3)
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -12,7 +12,7 @@ import (
 
 // A read takes what the budget allows, but a frame that is begun is read to its
 // end, and with it the next length.
-func TestReceiverReadsWithinTheBudget(t *testing.T) {
+func TestEndpoint_readsWithinTheBudget(t *testing.T) {
 	const page, budget, full = 130_900, 16 << 10, 256 << 10
 	tests := []struct {
 		name         string

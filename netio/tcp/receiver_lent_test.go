@@ -24,9 +24,9 @@ func newLentReceiver(tb testing.TB, p netio.ReceiveParams) *tcp.Receiver {
 	return r
 }
 
-// TestLentReceiverSlices cuts a stream in two, and in single bytes, everywhere,
+// TestEndpoint_readsSlicesInALentBuffer cuts a stream in two, and in single bytes, everywhere,
 // with memory for exactly one message of the limit.
-func TestLentReceiverSlices(t *testing.T) {
+func TestEndpoint_readsSlicesInALentBuffer(t *testing.T) {
 	const limit = 5000
 	want := [][]byte{pattern(1, 1), pattern(limit, 2), pattern(3, 3), pattern(limit, 4), pattern(limit-1, 5), pattern(2, 6)}
 	var stream []byte
@@ -61,7 +61,7 @@ func TestLentReceiverSlices(t *testing.T) {
 	}
 }
 
-func TestLentReceiverLimits(t *testing.T) {
+func TestEndpoint_limitsInALentBuffer(t *testing.T) {
 	tests := []struct {
 		name         string
 		first, limit int
@@ -94,8 +94,8 @@ func TestLentReceiverLimits(t *testing.T) {
 	}
 }
 
-// TestLentReceiverMoves asserts that little is moved within a buffer.
-func TestLentReceiverMoves(t *testing.T) {
+// TestEndpoint_movesInALentBuffer asserts that little is moved within a buffer.
+func TestEndpoint_movesInALentBuffer(t *testing.T) {
 	tests := []struct {
 		name   string
 		buffer int

@@ -28,9 +28,9 @@ func newReceivers(tb testing.TB, n, limit int) *tcp.Receivers {
 	return rs
 }
 
-// TestRetainedMessagesStayAsTheyAre gives the receivers of one backend streams in pieces
+// TestEndpoint_retainedMessagesStayAsTheyAre gives the receivers of one backend streams in pieces
 // of any size, retains some messages and releases them again at any time.
-func TestRetainedMessagesStayAsTheyAre(t *testing.T) {
+func TestEndpoint_retainedMessagesStayAsTheyAre(t *testing.T) {
 	const limit = 600_000
 	for seed := range uint64(testkit.Fewer(60)) { // all is on one goroutine
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -90,9 +90,9 @@ func checkKept(tb testing.TB, kept []keptMessage) {
 	}
 }
 
-// TestSmallRetainedMessagesShareMemory: one message a turn must not pin a
+// TestEndpoint_smallRetainedMessagesShareMemory: one message a turn must not pin a
 // scratch each.
-func TestSmallRetainedMessagesShareMemory(t *testing.T) {
+func TestEndpoint_smallRetainedMessagesShareMemory(t *testing.T) {
 	rs := newReceivers(t, 1, 1000)
 	defer rs.Close()
 	var kept []keptMessage
@@ -129,7 +129,7 @@ func TestSmallRetainedMessagesShareMemory(t *testing.T) {
 	}
 }
 
-func TestReleasingTwicePanics(t *testing.T) {
+func TestEndpoint_releasingTwicePanics(t *testing.T) {
 	rs := newReceivers(t, 1, 500_000)
 	defer rs.Close()
 	var r netio.Retained

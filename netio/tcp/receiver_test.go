@@ -58,7 +58,7 @@ func naive(stream []byte, first, limit int) (messages [][]byte, rest int, bad bo
 	return messages, len(stream), false
 }
 
-func TestReceiverLengths(t *testing.T) {
+func TestEndpoint_readsLengths(t *testing.T) {
 	const limit = 1000
 	tests := []struct {
 		name   string
@@ -110,7 +110,7 @@ func TestReceiverLengths(t *testing.T) {
 	}
 }
 
-func TestReceiverFirstMessageHasItsOwnLimit(t *testing.T) {
+func TestEndpoint_theFirstMessageHasItsOwnLimit(t *testing.T) {
 	r := newReceiver(t, netio.ReceiveParams{FirstMessageBytes: 10, MaxMessageBytes: 100})
 	ignore := func([]byte) {}
 	if err := r.Turn(frame(make([]byte, 10)), ignore); err != nil {
@@ -125,8 +125,8 @@ func TestReceiverFirstMessageHasItsOwnLimit(t *testing.T) {
 	}
 }
 
-// TestReceiverSlices cuts a stream in two, and in single bytes, everywhere.
-func TestReceiverSlices(t *testing.T) {
+// TestEndpoint_readsSlices cuts a stream in two, and in single bytes, everywhere.
+func TestEndpoint_readsSlices(t *testing.T) {
 	want := [][]byte{pattern(1, 1), pattern(7, 2), pattern(300, 3), pattern(2, 4)}
 	var stream []byte
 	for _, m := range want {
@@ -160,9 +160,9 @@ func TestReceiverSlices(t *testing.T) {
 	}
 }
 
-// TestReceiverSizes passes messages around each threshold, in reads of random
+// TestEndpoint_readsSizes passes messages around each threshold, in reads of random
 // sizes.
-func TestReceiverSizes(t *testing.T) {
+func TestEndpoint_readsSizes(t *testing.T) {
 	const limit = 3 << 20
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{1, 8187, 8188, 8189, 32764, 32768, 65483, 65536, 130_900, tcp.ScratchBytes - 8, tcp.ScratchBytes - 4, tcp.ScratchBytes, 1 << 20, limit} {
@@ -195,8 +195,8 @@ func TestReceiverSizes(t *testing.T) {
 	}
 }
 
-// TestReceiverMoves asserts that large messages are read to where they stay.
-func TestReceiverMoves(t *testing.T) {
+// TestEndpoint_movesLittleAsItReads asserts that large messages are read to where they stay.
+func TestEndpoint_movesLittleAsItReads(t *testing.T) {
 	tests := []struct {
 		name  string
 		sizes []int
@@ -228,9 +228,9 @@ func TestReceiverMoves(t *testing.T) {
 	}
 }
 
-// TestReceiverMemory asserts that memory follows what has come, not what was
+// TestEndpoint_readMemoryFollowsWhatHasCome asserts that memory follows what has come, not what was
 // announced.
-func TestReceiverMemory(t *testing.T) {
+func TestEndpoint_readMemoryFollowsWhatHasCome(t *testing.T) {
 	const limit = 1<<31 - 1
 	r := newReceiver(t, netio.ReceiveParams{FirstMessageBytes: limit, MaxMessageBytes: limit})
 	ignore := func([]byte) {}

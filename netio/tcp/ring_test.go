@@ -18,7 +18,7 @@ func chunksMade(r *ring) (n int) {
 }
 
 // An idle connection that sends a little again and again has one chunk.
-func TestARingHasAsManyChunksAsWereNeededAtATime(t *testing.T) {
+func TestEndpoint_aRingHasAsManyChunksAsWereNeeded(t *testing.T) {
 	const places = 128
 	var r ring
 	for _, x := range []struct{ burst, chunks int }{{1, 1}, {chunkEntries, 1}, {chunkEntries + 1, 2}, {1, 2}, {places, places / chunkEntries}} {
@@ -36,7 +36,7 @@ func TestARingHasAsManyChunksAsWereNeededAtATime(t *testing.T) {
 }
 
 // Entries that are used at the same time lie in memory of their own, and stay there.
-func TestARingKeepsTheEntriesApart(t *testing.T) {
+func TestEndpoint_aRingKeepsTheEntriesApart(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, places := range []int{1, 2, chunkEntries / 2, chunkEntries, 4 * chunkEntries} {
 		var r ring

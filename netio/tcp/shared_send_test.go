@@ -76,7 +76,7 @@ func serveShared(t *testing.T, n int) (*readyWatcher, netio.Backend, []netio.End
 	return w, b, eps
 }
 
-func TestEndpointsThatWaitForASharedBufferAreAskedInTurn(t *testing.T) {
+func TestEndpoint_thoseThatWaitForASharedBufferAreAskedInTurn(t *testing.T) {
 	w, b, eps := serveShared(t, 4)
 	held := takeBuffer(t, eps[0])
 	for _, ep := range eps[1:] {
@@ -98,7 +98,7 @@ func TestEndpointsThatWaitForASharedBufferAreAskedInTurn(t *testing.T) {
 	held.Release()
 }
 
-func TestASharedBufferThatIsNotTakenGoesToTheNext(t *testing.T) {
+func TestEndpoint_aSharedBufferThatIsNotTakenGoesToTheNext(t *testing.T) {
 	w, b, eps := serveShared(t, 4)
 	held := takeBuffer(t, eps[0])
 	for _, ep := range eps[1:] {
@@ -117,7 +117,7 @@ func TestASharedBufferThatIsNotTakenGoesToTheNext(t *testing.T) {
 	}
 }
 
-func TestModeRDMAIsAnsweredWithAWarning(t *testing.T) {
+func TestOpener_modeRDMAIsAnsweredWithAWarning(t *testing.T) {
 	var log bytes.Buffer
 	cfg := tcp.Config{Config: netio.Config{Mode: netio.ModeRDMA}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	if got := openBackend(t, newWatcher(), cfg).Name(); got != "tcp" {
@@ -128,9 +128,9 @@ func TestModeRDMAIsAnsweredWithAWarning(t *testing.T) {
 	}
 }
 
-// TestMemoryThatChangesTooEarlyIsReported looks at both ways to end a send, its
+// TestEndpoint_Send_reportsMemoryThatChangesTooEarly looks at both ways to end a send, its
 // completion and the end of its endpoint.
-func TestMemoryThatChangesTooEarlyIsReported(t *testing.T) {
+func TestEndpoint_Send_reportsMemoryThatChangesTooEarly(t *testing.T) {
 	if !invariants.Enabled {
 		t.Skip("this build does not check: see the run with -tags invariants")
 	}
@@ -165,10 +165,10 @@ func TestMemoryThatChangesTooEarlyIsReported(t *testing.T) {
 	}
 }
 
-// TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone fails to open endpoints on a
+// TestEndpoint_thatCannotBeMadeLeavesTheLoopAlone fails to open endpoints on a
 // goroutine of its own while others begin and stop waiting for the shared buffer. The
 // race detector sees what the two have in common.
-func TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone(t *testing.T) {
+func TestEndpoint_thatCannotBeMadeLeavesTheLoopAlone(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	held := takeBuffer(t, eps[0])
 	wantNoBuffer(t, eps[1])
@@ -181,7 +181,7 @@ func TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone(t *testing.T) {
 	next(t, "OnSendReady", w.who)
 }
 
-func TestAnOpenerMayBeUsedAtOnce(t *testing.T) {
+func TestOpener_mayBeUsedAtOnce(t *testing.T) {
 	loop := backendtest.StartLoop(t, reactor.Config{})
 	opener := tcp.Opener(loop.EventLoop, tcp.Config{})
 	var wg sync.WaitGroup
@@ -198,10 +198,10 @@ func TestAnOpenerMayBeUsedAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEndpointThatHelpedItselfIsNotInvited: an endpoint waits for a buffer that the
+// TestEndpoint_thatHelpedItselfIsNotInvited: an endpoint waits for a buffer that the
 // same call then finds after all. Its next refusal is not answered before a buffer is
 // free.
-func TestAnEndpointThatHelpedItselfIsNotInvited(t *testing.T) {
+func TestEndpoint_thatHelpedItselfIsNotInvited(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	held := takeBuffer(t, eps[0])
 	withdraw := tcp.Refuse(eps[1])
@@ -227,9 +227,9 @@ func TestAnEndpointThatHelpedItselfIsNotInvited(t *testing.T) {
 	}
 }
 
-// TestTakingABufferInEachCompletionDoesNotKeepIt: one endpoint sends the only buffer
+// TestEndpoint_Buffer_takenInEachCompletionIsNotKept: one endpoint sends the only buffer
 // without end. Another one that has asked for it is called and gets it.
-func TestTakingABufferInEachCompletionDoesNotKeepIt(t *testing.T) {
+func TestEndpoint_Buffer_takenInEachCompletionIsNotKept(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	var stop bool // the loop only
 	fill := func(b *netio.Buffer, err error) {

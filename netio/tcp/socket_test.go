@@ -13,7 +13,7 @@ import (
 
 // The system goes on with a connect that was interrupted, and answers the next call
 // as if it were one too many.
-func TestAnInterruptedConnectHasBegun(t *testing.T) {
+func TestBackend_OpenEndpoint_anInterruptedConnectHasBegun(t *testing.T) {
 	tests := []struct {
 		name    string
 		answers []error

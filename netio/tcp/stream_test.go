@@ -16,7 +16,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-func TestStrangersAreDisconnected(t *testing.T) {
+func TestEndpoint_disconnectsStrangers(t *testing.T) {
 	length := func(n uint32) []byte { return append(binary.LittleEndian.AppendUint32(nil, n), "and so on"...) }
 	tests := []struct {
 		name   string
@@ -62,7 +62,7 @@ func TestStrangersAreDisconnected(t *testing.T) {
 	}
 }
 
-func TestPeerEnds(t *testing.T) {
+func TestEndpoint_peerEnds(t *testing.T) {
 	fin := func(c *net.TCPConn) error { return c.Close() }
 	half := func(c *net.TCPConn) error { return c.CloseWrite() }
 	reset := func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) }
@@ -114,7 +114,7 @@ func TestPeerEnds(t *testing.T) {
 	}
 }
 
-func TestBytesTrickleIn(t *testing.T) {
+func TestEndpoint_bytesTrickleIn(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, _ := s.dialRaw(t)
 	want := [][]byte{pattern(1, 1), pattern(100, 2), pattern(17, 3)}
@@ -130,7 +130,7 @@ func TestBytesTrickleIn(t *testing.T) {
 	}
 }
 
-func TestPauseHoldsTheEndBack(t *testing.T) {
+func TestEndpoint_PauseReceive_holdsTheEndBack(t *testing.T) {
 	w := newWatcher()
 	w.AtData = func(ep netio.Endpoint, _ []byte) { ep.PauseReceive() }
 	s := serve(t, w, tcp.Config{}, netio.Params{})
@@ -159,7 +159,7 @@ func TestPauseHoldsTheEndBack(t *testing.T) {
 	}
 }
 
-func TestResetReachesAPausedEndpoint(t *testing.T) {
+func TestEndpoint_PauseReceive_aResetReachesIt(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	ep.PauseReceive()
@@ -172,9 +172,9 @@ func TestResetReachesAPausedEndpoint(t *testing.T) {
 	}
 }
 
-// TestFirehoseLeavesRoomForOthers fills the sockets of one endpoint that has
+// TestEndpoint_firehoseLeavesRoomForOthers fills the sockets of one endpoint that has
 // much to read and of some that have little, and lets all read at once.
-func TestFirehoseLeavesRoomForOthers(t *testing.T) {
+func TestEndpoint_firehoseLeavesRoomForOthers(t *testing.T) {
 	const budget, others = 4 << 10, 20
 	var order []netio.Endpoint
 	w := newWatcher()

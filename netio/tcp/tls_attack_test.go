@@ -68,9 +68,9 @@ func figures(t *testing.T, what string, all []time.Duration) {
 	t.Logf("%s: %d messages, late by p50 %v, p99 %v, at most %v", what, len(all), at(0.5), at(0.99), at(1))
 }
 
-// TestKeyUpdateFlood: connections with a certificate that counts, which send 16 KeyUpdates
+// TestTLS_keyUpdateFlood: connections with a certificate that counts, which send 16 KeyUpdates
 // before each message.
-func TestKeyUpdateFlood(t *testing.T) {
+func TestTLS_keyUpdateFlood(t *testing.T) {
 	if !testkit.All() || testkit.Race {
 		t.Skip("left out under the race detector, and without TAGBUS_TESTS=all: it measures")
 	}
@@ -116,9 +116,9 @@ func TestKeyUpdateFlood(t *testing.T) {
 // floods are what strangers do with each of their connections.
 var floods = []string{"connect", "hello, close", "hello, stay"}
 
-// TestHelloFlood: 5,500 connections a second from another process, whose first bytes cost
+// TestTLS_helloFlood: 5,500 connections a second from another process, whose first bytes cost
 // a handshake or nothing.
-func TestHelloFlood(t *testing.T) {
+func TestTLS_helloFlood(t *testing.T) {
 	if !testkit.All() || testkit.Race {
 		t.Skip("left out under the race detector, and without TAGBUS_TESTS=all: it measures")
 	}
@@ -133,7 +133,7 @@ func TestHelloFlood(t *testing.T) {
 				<-stop
 				return
 			}
-			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestFlooder")
+			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestTLS_flooder")
 			c.Env = append(os.Environ(), "FLOOD="+way, "FLOOD_ADDR="+server.l.Addr().String())
 			c.Stderr = os.Stderr
 			if err := c.Start(); err != nil {
@@ -157,11 +157,11 @@ func withTLSOf(ca *pki.Authority, c tls.Certificate) tcp.Config {
 	return tcp.Config{TLS: tlsOf(clientConfig(ca, c), serverConfig(ca, c))}
 }
 
-// TestFlooder is the process of strangers.
-func TestFlooder(t *testing.T) {
+// TestTLS_flooder is the process of strangers.
+func TestTLS_flooder(t *testing.T) {
 	way, to := os.Getenv("FLOOD"), os.Getenv("FLOOD_ADDR")
 	if way == "" {
-		t.Skip("left out without TAGBUS_TESTS=all: it is a part of TestHelloFlood")
+		t.Skip("left out without TAGBUS_TESTS=all: it is a part of TestTLS_helloFlood")
 	}
 	first := hello(t, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{tcp.TLSProtocol}})
 	var open []net.Conn

@@ -85,9 +85,9 @@ func (m *meddler) through(t *testing.T, cfg tcp.Config) (*watcher, netio.Endpoin
 	return w, next(t, "OnConnectionEstablished", w.Established)
 }
 
-// TestAStreamOfTLSThatIsCutIsNoEnd: a third party can end a TCP connection between two
+// TestTLS_aStreamThatIsCutIsNoEnd: a third party can end a TCP connection between two
 // messages, and both sides must know.
-func TestAStreamOfTLSThatIsCutIsNoEnd(t *testing.T) {
+func TestTLS_aStreamThatIsCutIsNoEnd(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{})
 	server := serve(t, newWatcher(), cfg, netio.Params{})
 	m := newMeddler(t, server)
@@ -109,8 +109,8 @@ func TestAStreamOfTLSThatIsCutIsNoEnd(t *testing.T) {
 	}
 }
 
-// TestAChangedByteEndsTheConnection at both ends, and nothing of it is delivered.
-func TestAChangedByteEndsTheConnection(t *testing.T) {
+// TestTLS_aChangedByteEndsTheConnection at both ends, and nothing of it is delivered.
+func TestTLS_aChangedByteEndsTheConnection(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{})
 	server := serve(t, newWatcher(), cfg, netio.Params{})
 	m := newMeddler(t, server)
@@ -136,8 +136,8 @@ func TestAChangedByteEndsTheConnection(t *testing.T) {
 	}
 }
 
-// TestOtherProgramsEndInOrder with a close_notify, as crypto/tls sends it and wants it.
-func TestOtherProgramsEndInOrder(t *testing.T) {
+// TestTLS_otherProgramsEndInOrder with a close_notify, as crypto/tls sends it and wants it.
+func TestTLS_otherProgramsEndInOrder(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, good), serverConfig(ca, good))}, netio.Params{})
@@ -162,9 +162,9 @@ func TestOtherProgramsEndInOrder(t *testing.T) {
 	}
 }
 
-// TestAKeyHasALimit: behind the message that reaches it the endpoint ends in order, and
+// TestTLS_aKeyHasALimit: behind the message that reaches it the endpoint ends in order, and
 // what was completed has arrived.
-func TestAKeyHasALimit(t *testing.T) {
+func TestTLS_aKeyHasALimit(t *testing.T) {
 	for way, most := range map[string]int{"send": 25, "direct": 25, "large": 1} { // messages in 10 records, and in those of a turn
 		t.Run(way, func(t *testing.T) {
 			cfg := withTLS(t, tcp.Config{})
@@ -257,8 +257,8 @@ func stuck(t *testing.T) (client netio.Backend, w *watcher, ep netio.Endpoint) {
 	return client, w, ep
 }
 
-// TestSealedCopiesAreFew however much is queued for a peer that does not read.
-func TestSealedCopiesAreFew(t *testing.T) {
+// TestTLS_sealedCopiesAreFew however much is queued for a peer that does not read.
+func TestTLS_sealedCopiesAreFew(t *testing.T) {
 	client, _, ep := stuck(t)
 	if got, most := tcp.SealedBytes(ep), tcp.SealBytes+4<<10; got == 0 || got > most {
 		t.Errorf("sealed: got %d bytes, want 1 to %d", got, most)
@@ -268,9 +268,9 @@ func TestSealedCopiesAreFew(t *testing.T) {
 	}
 }
 
-// TestAPeerThatAsksAndDoesNotRead makes crypto/tls answer, with an update of its key for
+// TestTLS_aPeerThatAsksAndDoesNotRead makes crypto/tls answer, with an update of its key for
 // instance, until there is no room for the answers: then the connection ends.
-func TestAPeerThatAsksAndDoesNotRead(t *testing.T) {
+func TestTLS_aPeerThatAsksAndDoesNotRead(t *testing.T) {
 	client, w, ep := stuck(t)
 	answers := 0
 	onLoop(t, client.Loop(), func() {

@@ -22,8 +22,8 @@ func forgers(t *testing.T, w *watcher, cfg tcp.Config) (*served, func() (*forger
 	return server, func() (*forger, netio.Endpoint) { return dialForger(t, server, ca, good) }
 }
 
-// TestAPeerMayUpdateItsKey now and then, before and behind data.
-func TestAPeerMayUpdateItsKey(t *testing.T) {
+// TestTLS_aPeerMayUpdateItsKey now and then, before and behind data.
+func TestTLS_aPeerMayUpdateItsKey(t *testing.T) {
 	server, dial := forgers(t, newWatcher(), tcp.Config{})
 	f, _ := dial()
 	large := bytes.Repeat([]byte("x"), 16<<10-8)
@@ -46,9 +46,9 @@ func TestAPeerMayUpdateItsKey(t *testing.T) {
 	}
 }
 
-// TestRecordsWithoutDataHaveALimit, whatever they are: a peer that sends more of them than any
+// TestTLS_recordsWithoutDataHaveALimit, whatever they are: a peer that sends more of them than any
 // program needs costs the loop more than its data.
-func TestRecordsWithoutDataHaveALimit(t *testing.T) {
+func TestTLS_recordsWithoutDataHaveALimit(t *testing.T) {
 	fragment := append([]byte{4, 0, 0xff, 0xff}, make([]byte, 1<<12)...) // a session ticket
 	for name, send := range map[string]func(f *forger, i int) []byte{
 		"KeyUpdates before a message":    func(f *forger, _ int) []byte { return f.updates(16, 0, []byte("x")) },
@@ -81,10 +81,10 @@ func TestRecordsWithoutDataHaveALimit(t *testing.T) {
 	}
 }
 
-// TestAnUnreadAnswerIsNamed: a peer that asks for answers and does not read them is told to be
+// TestTLS_namesAnUnreadAnswer: a peer that asks for answers and does not read them is told to be
 // that, though crypto/tls calls its next record damaged. An answer to each KeyUpdate has
 // no room behind data that the peer does not read.
-func TestAnUnreadAnswerIsNamed(t *testing.T) {
+func TestTLS_namesAnUnreadAnswer(t *testing.T) {
 	server, dial := forgers(t, newWatcher(), tcp.Config{SendBufferBytes: 1})
 	f, ep := dial()
 	if err := f.SetReadBuffer(1); err != nil {

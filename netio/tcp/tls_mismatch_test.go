@@ -53,9 +53,9 @@ func strip(text string) string {
 	return regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`).ReplaceAllString(text, "TIME")
 }
 
-// TestBothEndsHearWhyTheyDoNotMatch: the dialler by OnConnectionRefused, and never as a
+// TestTLS_bothEndsHearWhyTheyDoNotMatch: the dialler by OnConnectionRefused, and never as a
 // connection that is established and then ends; the listener in its log.
-func TestBothEndsHearWhyTheyDoNotMatch(t *testing.T) {
+func TestTLS_bothEndsHearWhyTheyDoNotMatch(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	for _, tt := range mismatches(t, ca, good) {
@@ -87,8 +87,8 @@ func TestBothEndsHearWhyTheyDoNotMatch(t *testing.T) {
 	}
 }
 
-// TestAConfigurationThatVerifiesNothingIsRefused before anything is sent.
-func TestAConfigurationThatVerifiesNothingIsRefused(t *testing.T) {
+// TestTLS_refusesAConfigurationThatVerifiesNothing before anything is sent.
+func TestTLS_refusesAConfigurationThatVerifiesNothing(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, good), serverConfig(ca, good))}, netio.Params{})
@@ -119,8 +119,8 @@ func TestAConfigurationThatVerifiesNothingIsRefused(t *testing.T) {
 	}
 }
 
-// TestPlainAndTLSTellEachOtherApart in both directions.
-func TestPlainAndTLSTellEachOtherApart(t *testing.T) {
+// TestTLS_andPlainTellEachOtherApart in both directions.
+func TestTLS_andPlainTellEachOtherApart(t *testing.T) {
 	log := newLogbook()
 	sealed := withTLS(t, tcp.Config{Logger: log.logger()})
 	t.Run("a plain dialler", func(t *testing.T) {
@@ -175,8 +175,8 @@ func TestPlainAndTLSTellEachOtherApart(t *testing.T) {
 	}
 }
 
-// TestOtherUsersOfTLS speak another version, or another protocol.
-func TestOtherUsersOfTLS(t *testing.T) {
+// TestTLS_otherUsers speak another version, or another protocol.
+func TestTLS_otherUsers(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	cfg := tcp.Config{TLS: tlsOf(clientConfig(ca, good), serverConfig(ca, good))}
@@ -233,8 +233,8 @@ func TestOtherUsersOfTLS(t *testing.T) {
 	})
 }
 
-// TestAResetInTheHandshakeIsNamed: a peer that closes with bytes unread resets the connection.
-func TestAResetInTheHandshakeIsNamed(t *testing.T) {
+// TestTLS_namesAResetInTheHandshake: a peer that closes with bytes unread resets the connection.
+func TestTLS_namesAResetInTheHandshake(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("listen: got error %v, want none", err)

@@ -124,9 +124,9 @@ func shake(t *testing.T, client, server end) {
 	}
 }
 
-// TestReadsOfTLSResume interrupts before every byte of the wire, in both directions: the
+// TestTLS_readsResume interrupts before every byte of the wire, in both directions: the
 // session tickets, records of all sizes, and the close_notify.
-func TestReadsOfTLSResume(t *testing.T) {
+func TestTLS_readsResume(t *testing.T) {
 	client, server := newEnds(t)
 	shake(t, client, server)
 	tickets := len(client.drop.in.bytes)
@@ -169,8 +169,8 @@ func TestReadsOfTLSResume(t *testing.T) {
 	t.Logf("%d interruptions, %d bytes of tickets", interrupted, tickets)
 }
 
-// TestHandshakesOfTLSDoNotResume: this is why they have goroutines.
-func TestHandshakesOfTLSDoNotResume(t *testing.T) {
+// TestTLS_handshakesDoNotResume: this is why they have goroutines.
+func TestTLS_handshakesDoNotResume(t *testing.T) {
 	client, server := newEnds(t)
 	client.drop.drip = true
 	for range 2 {
@@ -181,8 +181,8 @@ func TestHandshakesOfTLSDoNotResume(t *testing.T) {
 	_ = server.drop.Close()
 }
 
-// TestWritesOfTLSAreWhole: what a Write passes on is whole records, each in one call.
-func TestWritesOfTLSAreWhole(t *testing.T) {
+// TestTLS_writesAreWhole: what a Write passes on is whole records, each in one call.
+func TestTLS_writesAreWhole(t *testing.T) {
 	client, server := newEnds(t)
 	shake(t, client, server)
 	client.drop.out.bytes = nil

@@ -14,9 +14,9 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestTheRationOfHandshakes: what fails may use a sixteenth of the processors over time, and
+// TestTLS_theRationOfHandshakes: what fails may use a sixteenth of the processors over time, and
 // what succeeds any.
-func TestTheRationOfHandshakes(t *testing.T) {
+func TestTLS_theRationOfHandshakes(t *testing.T) {
 	now := time.Unix(0, 0)
 	r := tcp.NewRation(16, func() time.Time { return now })
 	if got := r.Workers(); got != 4 {
@@ -64,8 +64,8 @@ func TestTheRationOfHandshakes(t *testing.T) {
 	}
 }
 
-// TestTheRationHasNoLongDebt: whatever handshakes have cost, others wait for a short time.
-func TestTheRationHasNoLongDebt(t *testing.T) {
+// TestTLS_theRationHasNoLongDebt: whatever handshakes have cost, others wait for a short time.
+func TestTLS_theRationHasNoLongDebt(t *testing.T) {
 	now := time.Unix(0, 0)
 	r := tcp.NewRation(2, func() time.Time { return now })
 	for range 64 {
@@ -76,8 +76,8 @@ func TestTheRationHasNoLongDebt(t *testing.T) {
 	}
 }
 
-// TestTheRationCountsWhatIsUnderWay, which has not been paid.
-func TestTheRationCountsWhatIsUnderWay(t *testing.T) {
+// TestTLS_theRationCountsWhatIsUnderWay, which has not been paid.
+func TestTLS_theRationCountsWhatIsUnderWay(t *testing.T) {
 	now := time.Unix(0, 0)
 	r := tcp.NewRation(2, func() time.Time { return now })
 	begun := 0
@@ -92,8 +92,8 @@ func TestTheRationCountsWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestStrangersBeginInPart: not all places are taken at once that the ration does not pay for.
-func TestStrangersBeginInPart(t *testing.T) {
+// TestTLS_strangersBeginInPart: not all places are taken at once that the ration does not pay for.
+func TestTLS_strangersBeginInPart(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	cfg := withTLSOf(ca, good)
@@ -114,8 +114,8 @@ func TestStrangersBeginInPart(t *testing.T) {
 	}
 }
 
-// TestALongHandshakeEnds: a stranger may send any number of certificates.
-func TestALongHandshakeEnds(t *testing.T) {
+// TestTLS_aLongHandshakeEnds: a stranger may send any number of certificates.
+func TestTLS_aLongHandshakeEnds(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	log := newLogbook()
@@ -143,8 +143,8 @@ func TestALongHandshakeEnds(t *testing.T) {
 	}
 }
 
-// TestTheLineTakesTurns by network, then by address, then in order.
-func TestTheLineTakesTurns(t *testing.T) {
+// TestTLS_theLineTakesTurns by network, then by address, then in order.
+func TestTLS_theLineTakesTurns(t *testing.T) {
 	var l tcp.Line
 	for _, remote := range []string{
 		"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.1",
@@ -166,9 +166,9 @@ func TestTheLineTakesTurns(t *testing.T) {
 	}
 }
 
-// TestStrangersWaitForTheRation, and an honest peer with them, which gets in then. What was
+// TestTLS_strangersWaitForTheRation, and an honest peer with them, which gets in then. What was
 // closed meanwhile costs nothing.
-func TestStrangersWaitForTheRation(t *testing.T) {
+func TestTLS_strangersWaitForTheRation(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	log := newLogbook()

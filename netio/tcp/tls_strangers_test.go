@@ -56,10 +56,10 @@ func dialSecure(tb testing.TB, cfg tcp.Config, s *served) (*watcher, netio.Endpo
 	return w, next(tb, "OnConnectionEstablished", w.Established)
 }
 
-// TestAThousandHalfHandshakes: each takes a place at the desk and says no more. An honest
+// TestTLS_aThousandHalfHandshakes: each takes a place at the desk and says no more. An honest
 // peer gets in long before their time is over, and there are never more handshakes at
 // once than places, and those that are parked.
-func TestAThousandHalfHandshakes(t *testing.T) {
+func TestTLS_aThousandHalfHandshakes(t *testing.T) {
 	const places = 32
 	const most = places * tcp.ParkedPerPlace
 	cfg := withTLS(t, tcp.Config{Logger: quiet})
@@ -95,8 +95,8 @@ func TestAThousandHalfHandshakes(t *testing.T) {
 	}
 }
 
-// TestSilentStrangersTakeNoPlace, and end after HandshakeTimeout.
-func TestSilentStrangersTakeNoPlace(t *testing.T) {
+// TestTLS_silentStrangersTakeNoPlace, and end after HandshakeTimeout.
+func TestTLS_silentStrangersTakeNoPlace(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{Logger: quiet})
 	cfg.TLS.MaxHandshakes = 1
 	server := serve(t, newWatcher(), cfg, netio.Params{})
@@ -123,8 +123,8 @@ func TestSilentStrangersTakeNoPlace(t *testing.T) {
 	}
 }
 
-// TestAHandshakeHasATime at both ends.
-func TestAHandshakeHasATime(t *testing.T) {
+// TestTLS_aHandshakeHasATime at both ends.
+func TestTLS_aHandshakeHasATime(t *testing.T) {
 	ca := pki.New(t, "ca")
 	c := ca.Issue(t, "peer", nil)
 	cfg := tcp.Config{TLS: tlsOf(clientConfig(ca, c), serverConfig(ca, c))}
@@ -156,8 +156,8 @@ func TestAHandshakeHasATime(t *testing.T) {
 	})
 }
 
-// TestStrangersMakeWayForOthers when there are as many connections as may be.
-func TestStrangersMakeWayForOthers(t *testing.T) {
+// TestTLS_strangersMakeWayForOthers when there are as many connections as may be.
+func TestTLS_strangersMakeWayForOthers(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{Logger: quiet, MaxEndpoints: 3})
 	server := serve(t, newWatcher(), cfg, netio.Params{})
 	var strangers []net.Conn
@@ -180,9 +180,9 @@ func TestStrangersMakeWayForOthers(t *testing.T) {
 	}
 }
 
-// TestStrangersMakeWayForDescriptors: when the process has none left the oldest stranger ends, and
+// TestTLS_strangersMakeWayForDescriptors: when the process has none left the oldest stranger ends, and
 // not those that come.
-func TestStrangersMakeWayForDescriptors(t *testing.T) {
+func TestTLS_strangersMakeWayForDescriptors(t *testing.T) {
 	server := serve(t, newWatcher(), withTLS(t, tcp.Config{Logger: quiet}), netio.Params{})
 	const all = 3
 	var strangers []net.Conn
@@ -241,8 +241,8 @@ func TestStrangersMakeWayForDescriptors(t *testing.T) {
 	}
 }
 
-// TestManyConnectAtOnce: all get in, whatever the places.
-func TestManyConnectAtOnce(t *testing.T) {
+// TestTLS_manyConnectAtOnce: all get in, whatever the places.
+func TestTLS_manyConnectAtOnce(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{})
 	cfg.TLS.MaxHandshakes = 4
 	server := serve(t, newWatcher(), cfg, netio.Params{})
@@ -262,8 +262,8 @@ func TestManyConnectAtOnce(t *testing.T) {
 	}
 }
 
-// TestCloseEndsHandshakes of both sides, at each of their stages.
-func TestCloseEndsHandshakes(t *testing.T) {
+// TestBackend_Close_endsHandshakes of both sides, at each of their stages.
+func TestBackend_Close_endsHandshakes(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{Logger: quiet})
 	cfg.TLS.MaxHandshakes = 2
 	cfg.TLS.HandshakeTimeout = time.Hour
@@ -298,9 +298,9 @@ func TestCloseEndsHandshakes(t *testing.T) {
 	}
 }
 
-// TestStrangersChooseNoDearCurve: a handshake with P-521 costs this side many times what it
+// TestTLS_strangersChooseNoDearCurve: a handshake with P-521 costs this side many times what it
 // costs with X25519.
-func TestStrangersChooseNoDearCurve(t *testing.T) {
+func TestTLS_strangersChooseNoDearCurve(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	cfg := withTLSOf(ca, good)

@@ -14,7 +14,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-func TestTLSCarriesMessagesAndNames(t *testing.T) {
+func TestTLS_carriesMessagesAndNames(t *testing.T) {
 	ca := pki.New(t, "root").Below(t, "between")
 	publisher, subscriber := ca.Issue(t, "publisher", nil), ca.Issue(t, "subscriber", nil)
 	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, publisher), serverConfig(ca, publisher))}, netio.Params{})
@@ -62,8 +62,8 @@ func carries(t *testing.T, server *served, ca *pki.Authority, subscriber tls.Cer
 	}
 }
 
-// TestCertificatesAreReadAtEachHandshake: what stands keeps those with which it was made.
-func TestCertificatesAreReadAtEachHandshake(t *testing.T) {
+// TestTLS_readsCertificatesAtEachHandshake: what stands keeps those with which it was made.
+func TestTLS_readsCertificatesAtEachHandshake(t *testing.T) {
 	ca := pki.New(t, "ca")
 	var now atomic.Pointer[tls.Certificate]
 	use := func(name string) {
@@ -100,8 +100,8 @@ func TestCertificatesAreReadAtEachHandshake(t *testing.T) {
 	}
 }
 
-// TestPlainPeersHaveNoCertificates with one loop and with several.
-func TestPlainPeersHaveNoCertificates(t *testing.T) {
+// TestTLS_plainPeersHaveNoCertificates with one loop and with several.
+func TestTLS_plainPeersHaveNoCertificates(t *testing.T) {
 	for _, server := range []*served{serve(t, newWatcher(), tcp.Config{}, netio.Params{}), openSpread(t, newWatcher(), startLoops(t, 2), tcp.Config{})} {
 		_, ep := server.dialRaw(t)
 		if got := ep.(netio.Authenticated).PeerCertificates(); got != nil {
@@ -113,8 +113,8 @@ func TestPlainPeersHaveNoCertificates(t *testing.T) {
 	}
 }
 
-// TestDirectSendsBesideFlushes: the loop may flush at any time while a sender seals.
-func TestDirectSendsBesideFlushes(t *testing.T) {
+// TestTLS_directSendsBesideFlushes: the loop may flush at any time while a sender seals.
+func TestTLS_directSendsBesideFlushes(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{SendBufferBytes: 1})
 	server := serve(t, newWatcher(), cfg, netio.Params{})
 	w, ep := dialSecure(t, cfg, server)

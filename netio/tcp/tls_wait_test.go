@@ -11,9 +11,9 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestBytesInTLSWaitForABuffer: what crypto/tls has read is not in the socket any more, and
+// TestTLS_bytesInItWaitForABuffer: what crypto/tls has read is not in the socket any more, and
 // makes no event when a receive buffer comes back.
-func TestBytesInTLSWaitForABuffer(t *testing.T) {
+func TestTLS_bytesInItWaitForABuffer(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	cfg := tcp.WithReadBudget(tcp.Config{
@@ -41,8 +41,8 @@ func TestBytesInTLSWaitForABuffer(t *testing.T) {
 	}
 }
 
-// TestTinyRecordsDoNotHoldTheLoop: a record costs the same however little is in it.
-func TestTinyRecordsDoNotHoldTheLoop(t *testing.T) {
+// TestTLS_tinyRecordsDoNotHoldTheLoop: a record costs the same however little is in it.
+func TestTLS_tinyRecordsDoNotHoldTheLoop(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, good), serverConfig(ca, good))}, netio.Params{})

@@ -19,8 +19,8 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestTroubleIsToldRarely fails ten times a second for an hour.
-func TestTroubleIsToldRarely(t *testing.T) {
+// TestListenEndpoint_tellsTroubleRarely fails ten times a second for an hour.
+func TestListenEndpoint_tellsTroubleRarely(t *testing.T) {
 	clock := newClock()
 	trouble := tcp.NewTrouble(clock.now)
 	if _, _, over := trouble.End(); over {
@@ -62,9 +62,9 @@ func TestTroubleIsToldRarely(t *testing.T) {
 	}
 }
 
-// TestTroubleThatComesAndGoesIsToldRarely: trouble that is over ten times a second must
+// TestListenEndpoint_tellsTroubleThatComesAndGoesRarely: trouble that is over ten times a second must
 // not be reported so often either, and no failure is left out of the counts.
-func TestTroubleThatComesAndGoesIsToldRarely(t *testing.T) {
+func TestListenEndpoint_tellsTroubleThatComesAndGoesRarely(t *testing.T) {
 	clock := newClock()
 	trouble := tcp.NewTrouble(clock.now)
 	lines, ends, counted := 0, 0, uint64(0)
@@ -86,9 +86,9 @@ func TestTroubleThatComesAndGoesIsToldRarely(t *testing.T) {
 	}
 }
 
-// TestAListenEndpointWithoutDescriptorsDoesNotFloodTheLog: there was a line for each
+// TestListenEndpoint_withoutDescriptorsDoesNotFloodTheLog: there was a line for each
 // try, ten in a second.
-func TestAListenEndpointWithoutDescriptorsDoesNotFloodTheLog(t *testing.T) {
+func TestListenEndpoint_withoutDescriptorsDoesNotFloodTheLog(t *testing.T) {
 	if !childOf(t) {
 		return
 	}

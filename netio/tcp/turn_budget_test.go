@@ -143,7 +143,7 @@ func (f *flood) wantTurn(t *testing.T, turn, share int) {
 	}
 }
 
-func TestBusyEndpointsShareATurn(t *testing.T) {
+func TestEndpoint_busyOnesShareATurn(t *testing.T) {
 	floods := []struct {
 		endpoints int
 		share     int
@@ -182,7 +182,7 @@ func TestBusyEndpointsShareATurn(t *testing.T) {
 	}
 }
 
-func TestAnEndpointHasTheWholeTurnWhenTheOthersGo(t *testing.T) {
+func TestEndpoint_hasTheWholeTurnWhenTheOthersGo(t *testing.T) {
 	const endpoints = 500
 	tests := []struct {
 		name  string
@@ -220,7 +220,7 @@ func TestAnEndpointHasTheWholeTurnWhenTheOthersGo(t *testing.T) {
 
 // Bytes that were sent at the end of a turn do not keep an endpoint from reading
 // for longer than to the end of the next.
-func TestWhatEventsMayNotReadTheEndOfTheTurnDoes(t *testing.T) {
+func TestEndpoint_whatEventsMayNotReadTheEndOfTheTurnDoes(t *testing.T) {
 	f := newFlood(t, tcp.Config{}, 100, 1000)
 	f.events()
 	late := f.eps[99]
@@ -236,9 +236,9 @@ func TestWhatEventsMayNotReadTheEndOfTheTurnDoes(t *testing.T) {
 	}
 }
 
-// TestWhatEventsMayNotSendTheEndOfTheTurnDoes: an endpoint whose peer has made room
+// TestEndpoint_whatEventsMayNotSendTheEndOfTheTurnDoes: an endpoint whose peer has made room
 // sends behind those that have filled the turn.
-func TestWhatEventsMayNotSendTheEndOfTheTurnDoes(t *testing.T) {
+func TestEndpoint_whatEventsMayNotSendTheEndOfTheTurnDoes(t *testing.T) {
 	f := newFlood(t, tcp.Config{}, 100, 1000)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// TestSlowCallbacksEndTheTurn: a handler that took a microsecond for each of many small
+// TestEndpoint_slowCallbacksEndTheTurn: a handler that took a microsecond for each of many small
 // messages kept the loop from its other work until all that may be read in a turn had
 // been read. The test lets each look at the time find that it is over.
-func TestSlowCallbacksEndTheTurn(t *testing.T) {
+func TestEndpoint_slowCallbacksEndTheTurn(t *testing.T) {
 	tests := []struct {
 		name      string
 		endpoints int

@@ -12,9 +12,9 @@ import (
 	"tagbus/bus/directory/file"
 )
 
-// TestAClientEndsWithoutAnErrorWhileTheFileSystemIsAway: nothing fails without its entry, which
+// TestDirectory_Clients_endWithoutAnErrorWhileTheDiskIsAway: nothing fails without its entry, which
 // expires. A subscriber that ended by a goodbye had status 1 for it.
-func TestAClientEndsWithoutAnErrorWhileTheFileSystemIsAway(t *testing.T) {
+func TestDirectory_Clients_endWithoutAnErrorWhileTheDiskIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		d, err := file.Open(t.TempDir(), polled.WithPauses(s.pause))

@@ -68,9 +68,9 @@ func took(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// TestEveryCallEndsWhileTheFileSystemIsAway: whatever call into the file system does not
+// TestDirectory_everyCallEndsWhileTheFileSystemIsAway: whatever call into the file system does not
 // return, every method does, and the directory goes on when the file system is back.
-func TestEveryCallEndsWhileTheFileSystemIsAway(t *testing.T) {
+func TestDirectory_everyCallEndsWhileTheFileSystemIsAway(t *testing.T) {
 	steps := []string{""}
 	synctest.Test(t, func(t *testing.T) { // which steps are there?
 		s := &server{}
@@ -188,8 +188,8 @@ func (r *recorder) problems() (errs []error) {
 	return errs
 }
 
-// TestAWatcherIsToldThatTheFileSystemIsAway: once when it begins, and the entries stay.
-func TestAWatcherIsToldThatTheFileSystemIsAway(t *testing.T) {
+// TestDirectory_Watch_isToldThatTheFileSystemIsAway: once when it begins, and the entries stay.
+func TestDirectory_Watch_isToldThatTheFileSystemIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		d := open(t, t.TempDir(), polled.WithPauses(s.pause))
@@ -228,9 +228,9 @@ func TestAWatcherIsToldThatTheFileSystemIsAway(t *testing.T) {
 	})
 }
 
-// TestASlowFileSystemIsWaitedFor: one that answers each call is not away, however long it all
+// TestDirectory_waitsForASlowFileSystem: one that answers each call is not away, however long it all
 // takes.
-func TestASlowFileSystemIsWaitedFor(t *testing.T) {
+func TestDirectory_waitsForASlowFileSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := polled.WithPauses(func(string) { time.Sleep(time.Second) })
 		d := open(t, t.TempDir(), config)

@@ -25,11 +25,11 @@ func spent(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestTenThousandClients measures what 10,000 clients cost, each with a directory of its own as if it were a
+// TestDirectory_Clients_tenThousand measures what 10,000 clients cost, each with a directory of its own as if it were a
 // process: the figures of docs/scaling.md.
 //
-//	TAGBUS_TESTS=all go test -v -run TestTenThousandClients ./bus/directory/file
-func TestTenThousandClients(t *testing.T) {
+//	TAGBUS_TESTS=all go test -v -run TestDirectory_Clients_tenThousand ./bus/directory/file
+func TestDirectory_Clients_tenThousand(t *testing.T) {
 	const clients, idle = 10_000, 20 * time.Second
 	if !testkit.All() || testkit.Race {
 		t.Skip("it takes long: not run without TAGBUS_TESTS=all")

@@ -28,9 +28,9 @@ func listClients(tb testing.TB, d *file.Directory) []directory.Entry {
 	return entries
 }
 
-// TestTheFolderOfTheClients is made by the first one, for all that may write the folder around it, and
+// TestDirectory_Clients_theirFolder is made by the first one, for all that may write the folder around it, and
 // not if that is missing.
-func TestTheFolderOfTheClients(t *testing.T) {
+func TestDirectory_Clients_theirFolder(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "mistyped")
 	d := open(t, missing, manual)
 	if entries := listClients(t, d); len(entries) != 0 {
@@ -63,8 +63,8 @@ func TestTheFolderOfTheClients(t *testing.T) {
 	}
 }
 
-// TestClientsDoNotReadEachOther: of 10,000, none looks at the files of the others.
-func TestClientsDoNotReadEachOther(t *testing.T) {
+// TestDirectory_Clients_doNotReadEachOther: of 10,000, none looks at the files of the others.
+func TestDirectory_Clients_doNotReadEachOther(t *testing.T) {
 	folder := t.TempDir()
 	d := open(t, folder, file.Config{Poll: time.Millisecond, Expiry: time.Second})
 	for i := range 200 {
@@ -80,8 +80,8 @@ func TestClientsDoNotReadEachOther(t *testing.T) {
 	}
 }
 
-// TestWhatDeadClientsHaveLeftIsRemoved by clients that start.
-func TestWhatDeadClientsHaveLeftIsRemoved(t *testing.T) {
+// TestDirectory_Clients_whatDeadOnesHaveLeftIsRemoved by clients that start.
+func TestDirectory_Clients_whatDeadOnesHaveLeftIsRemoved(t *testing.T) {
 	folder := t.TempDir()
 	d := open(t, folder, manual)
 	if _, err := d.Clients().Announce(directorytest.Client("first")); err != nil {
@@ -120,8 +120,8 @@ func TestWhatDeadClientsHaveLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeOfOthersIsLeft by clients that start: what is no entry, and that of a client which beats seldom.
-func TestWhatMayBeOfOthersIsLeft(t *testing.T) {
+// TestDirectory_Clients_leaveWhatMayBeOfOthers by clients that start: what is no entry, and that of a client which beats seldom.
+func TestDirectory_Clients_leaveWhatMayBeOfOthers(t *testing.T) {
 	folder := t.TempDir()
 	clients := filepath.Join(folder, "clients")
 	mkdir(t, clients)
@@ -148,8 +148,8 @@ func TestWhatMayBeOfOthersIsLeft(t *testing.T) {
 	}
 }
 
-// TestAFolderOfClientsThatIsALink is not followed: a user that may write the folder around it leads no program elsewhere.
-func TestAFolderOfClientsThatIsALink(t *testing.T) {
+// TestDirectory_Clients_aFolderThatIsALink is not followed: a user that may write the folder around it leads no program elsewhere.
+func TestDirectory_Clients_aFolderThatIsALink(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	data, err := file.Encode(directorytest.Client("silent"), 1, time.Minute, file.Process{}, 1)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"tagbus/internal/testkit/extremes"
 )
 
-// TestConfigurationsAtTheEdgesOfTheirTypes: a directory with a number or time near the
+// TestConfig_atTheEdgesOfItsTypes: a directory with a number or time near the
 // largest or smallest of its type refuses it by name, or an entry is seen.
-func TestConfigurationsAtTheEdgesOfTheirTypes(t *testing.T) {
+func TestConfig_atTheEdgesOfItsTypes(t *testing.T) {
 	extremes.Each(t, file.Config{PollOnly: true}, func(t *testing.T, config any) (refused error) {
 		folder := t.TempDir()
 		synctest.Test(t, func(t *testing.T) { refused = announceAndSee(t, folder, config.(file.Config)) })

@@ -19,7 +19,7 @@ import (
 	"tagbus/bus/directory/file"
 )
 
-func TestConfigValidate(t *testing.T) {
+func TestConfig_Validate_namesWhatIsWrong(t *testing.T) {
 	tests := []struct {
 		name   string
 		config file.Config
@@ -50,7 +50,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-func TestOpen(t *testing.T) {
+func TestOpen_pathsThatAreNoFolder(t *testing.T) {
 	tests := []struct {
 		name string
 		path func(folder string) string
@@ -108,7 +108,7 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-func TestUnwritableFolder(t *testing.T) {
+func TestDirectory_unwritableFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		// Root may write everywhere but into a file system that is none.
 		_, err := open(t, "/proc/self/fdinfo", manual).Announce(entry("a", 1))
@@ -130,8 +130,8 @@ func TestUnwritableFolder(t *testing.T) {
 	}
 }
 
-// TestStrangeFiles plants what must not be read, beside one good file.
-func TestStrangeFiles(t *testing.T) {
+// TestDirectory_strangeFiles plants what must not be read, beside one good file.
+func TestDirectory_strangeFiles(t *testing.T) {
 	tests := []struct {
 		name  string
 		file  string
@@ -210,7 +210,7 @@ func TestStrangeFiles(t *testing.T) {
 	}
 }
 
-func TestTrustedOwners(t *testing.T) {
+func TestDirectory_trustedOwners(t *testing.T) {
 	me := uint32(os.Geteuid())
 	tests := []struct {
 		name   string
@@ -241,7 +241,7 @@ func TestTrustedOwners(t *testing.T) {
 	}
 }
 
-func TestAnnounceWhereAFileIs(t *testing.T) {
+func TestDirectory_Announce_whereAFileIs(t *testing.T) {
 	tests := []struct {
 		name    string
 		process file.Process

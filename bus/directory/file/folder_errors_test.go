@@ -15,7 +15,7 @@ import (
 	"tagbus/bus/directory/file"
 )
 
-func TestAFolderThatCannotBeRead(t *testing.T) {
+func TestDirectory_aFolderThatCannotBeRead(t *testing.T) {
 	loop := filepath.Join(t.TempDir(), "loop")
 	if err := os.Symlink(loop, loop); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestAFolderThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestTooManyFiles(t *testing.T) {
+func TestDirectory_tooManyFiles(t *testing.T) {
 	folder := t.TempDir()
 	config := manual
 	config.MaxFiles = 10
@@ -51,7 +51,7 @@ func TestTooManyFiles(t *testing.T) {
 	}
 }
 
-func TestErrorsOfALostFolderAreShort(t *testing.T) {
+func TestDirectory_errorsOfALostFolderAreShort(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "bus")
 	_, err := open(t, folder, manual).List()
 	want := "directory/file: " + folder + ": directory is missing: start a publisher or a receiver with the same folder, or check the path; it is looked for again"

@@ -36,7 +36,7 @@ func touch(t *testing.T, folder, instance string) {
 
 // While nothing happens except beats, the files are not read each Poll. One that is silent
 // is Gone as soon as if they were.
-func TestFilesAreReadSeldom(t *testing.T) {
+func TestDirectory_readsFilesSeldom(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int64
@@ -61,7 +61,7 @@ func TestFilesAreReadSeldom(t *testing.T) {
 }
 
 // A file that is written, and whose beat stays the same, is of no publisher that lives.
-func TestTimesOfFilesAreNoBeats(t *testing.T) {
+func TestDirectory_timesOfFilesAreNoBeats(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		foreign(t, folder, "a", time.Second, 1)
@@ -82,7 +82,7 @@ func TestTimesOfFilesAreNoBeats(t *testing.T) {
 }
 
 // An entry that is updated while only its times would show it is seen at the next look.
-func TestAnUpdateBetweenBeatsIsSeen(t *testing.T) {
+func TestDirectory_seesAnUpdateBetweenBeats(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		publisher := open(t, folder, polled)

@@ -19,7 +19,7 @@ import (
 
 // However many files of the gone cannot be removed, a new publisher is found, and so is one
 // of them that comes back. Those that are too many are not read in each look.
-func TestTheGoneThatStayKeepNoneOut(t *testing.T) {
+func TestDirectory_theGoneThatStayKeepNoneOut(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 20 {

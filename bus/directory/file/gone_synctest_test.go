@@ -47,7 +47,7 @@ func written(t *testing.T, folder, name string, at time.Time) {
 
 // What a program of another container left behind goes when it has been silent for long,
 // removed by a directory that is watched, and by one that only announces something.
-func TestASilentFileIsRemoved(t *testing.T) {
+func TestDirectory_removesASilentFile(t *testing.T) {
 	for name, watches := range map[string]bool{"by a watcher": true, "by a publisher": false} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -79,7 +79,7 @@ func TestASilentFileIsRemoved(t *testing.T) {
 
 // A program that lives and was silent for long writes its file again. From then on this
 // reader, which may be the one that saw its beats too late, does not remove it.
-func TestAFileThatComesBackIsLeftAlone(t *testing.T) {
+func TestDirectory_leavesAFileThatComesBackAlone(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		publisher := open(t, folder, file.Config{PollOnly: true, Beat: time.Hour})
@@ -104,7 +104,7 @@ func TestAFileThatComesBackIsLeftAlone(t *testing.T) {
 }
 
 // A reader that was stopped, perhaps together with the publishers, removes nothing for it.
-func TestAReaderThatWasStoppedRemovesNothing(t *testing.T) {
+func TestDirectory_aReaderThatWasStoppedRemovesNothing(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		foreign(t, folder, "a", time.Second, 1)
@@ -122,7 +122,7 @@ func TestAReaderThatWasStoppedRemovesNothing(t *testing.T) {
 }
 
 // Files that this user may not remove are told together, and count for no limit.
-func TestFilesThatCannotBeRemoved(t *testing.T) {
+func TestDirectory_filesThatCannotBeRemoved(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 12 {
@@ -158,7 +158,7 @@ func TestFilesThatCannotBeRemoved(t *testing.T) {
 // Thousands of files of killed containers do not hide a new publisher, and one behind the
 // limit is found when they have expired. That there are too many is told, to publishers too,
 // and is over then.
-func TestTheGoneDoNotCount(t *testing.T) {
+func TestDirectory_theGoneDoNotCount(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 30 {
@@ -198,7 +198,7 @@ func TestTheGoneDoNotCount(t *testing.T) {
 
 // A file that was written long before the last one of the folder is of the dead at first
 // sight. It appears when it beats. Times in the future do not count.
-func TestAFileThatWasLeftIsNotSeenAsAlive(t *testing.T) {
+func TestDirectory_doesNotSeeAFileThatWasLeftAsAlive(t *testing.T) {
 	for name, test := range map[string]struct {
 		newest time.Duration // after now
 		want   []string
@@ -236,7 +236,7 @@ func TestAFileThatWasLeftIsNotSeenAsAlive(t *testing.T) {
 }
 
 // What is half written goes after a while, whatever its time says.
-func TestHalfWrittenFilesGo(t *testing.T) {
+func TestDirectory_halfWrittenFilesGo(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		for _, name := range []string{".a.tmp", ".tagbus-check-1234.tmp"} {
@@ -256,7 +256,7 @@ func TestHalfWrittenFilesGo(t *testing.T) {
 }
 
 // Many files of the gone cost little: they are not opened in each look.
-func TestFilesOfTheGoneAreNotReadAllTheTime(t *testing.T) {
+func TestDirectory_doesNotReadFilesOfTheGoneAllTheTime(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 20

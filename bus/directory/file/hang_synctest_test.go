@@ -17,9 +17,9 @@ import (
 	"tagbus/bus/directory/file"
 )
 
-// TestAFileSystemThatHangsIsReported: one on a network does when its server is gone.
+// TestDirectory_reportsAFileSystemThatHangs: one on a network does when its server is gone.
 // No call into it returns then, so that none can fail.
-func TestAFileSystemThatHangsIsReported(t *testing.T) {
+func TestDirectory_reportsAFileSystemThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool
 		answer := make(chan struct{})

@@ -68,7 +68,7 @@ func foreign(t *testing.T, folder, instance string, beat time.Duration, count ui
 	write(t, folder, instance+".jsonl", data)
 }
 
-func TestAnnouncedEntryNeverExpires(t *testing.T) {
+func TestDirectory_announcedEntryNeverExpires(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		publisher, subscriber := open(t, folder, polled), open(t, folder, polled)
@@ -80,7 +80,7 @@ func TestAnnouncedEntryNeverExpires(t *testing.T) {
 	})
 }
 
-func TestSilentEntryExpires(t *testing.T) {
+func TestDirectory_silentEntryExpires(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		foreign(t, folder, "a", time.Second, 1)
@@ -95,7 +95,7 @@ func TestSilentEntryExpires(t *testing.T) {
 	})
 }
 
-func TestSlowBeatsAreWaitedFor(t *testing.T) {
+func TestDirectory_waitsForSlowBeats(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		foreign(t, folder, "a", 10*time.Second, 1)
@@ -107,7 +107,7 @@ func TestSlowBeatsAreWaitedFor(t *testing.T) {
 	})
 }
 
-func TestTimeWithoutALookDoesNotCount(t *testing.T) {
+func TestDirectory_timeWithoutALookDoesNotCount(t *testing.T) {
 	folder := t.TempDir()
 	config := polled
 	config.Poll = time.Second
@@ -123,7 +123,7 @@ func TestTimeWithoutALookDoesNotCount(t *testing.T) {
 	})
 }
 
-func TestWithdrawnEntryIsGoneAtTheNextLook(t *testing.T) {
+func TestDirectory_withdrawnEntryIsGoneAtTheNextLook(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		publisher := open(t, folder, polled)
@@ -142,7 +142,7 @@ func TestWithdrawnEntryIsGoneAtTheNextLook(t *testing.T) {
 	})
 }
 
-func TestCrashWithoutWithdraw(t *testing.T) {
+func TestDirectory_crashWithoutWithdraw(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		publisher := open(t, folder, polled)
@@ -155,7 +155,7 @@ func TestCrashWithoutWithdraw(t *testing.T) {
 	})
 }
 
-func TestDamagedFileKeepsTheEntryUntilItExpires(t *testing.T) {
+func TestDirectory_damagedFileKeepsTheEntryUntilItExpires(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		foreign(t, folder, "a", time.Second, 1)
@@ -177,7 +177,7 @@ func TestDamagedFileKeepsTheEntryUntilItExpires(t *testing.T) {
 	})
 }
 
-func TestFolderComesBack(t *testing.T) {
+func TestDirectory_folderComesBack(t *testing.T) {
 	parent := t.TempDir()
 	folder := filepath.Join(parent, "bus")
 	synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestFolderComesBack(t *testing.T) {
 	})
 }
 
-func TestWriteErrorsAreReportedAndRetried(t *testing.T) {
+func TestDirectory_writeErrorsAreReportedAndRetried(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left on device")

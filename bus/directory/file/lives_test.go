@@ -42,7 +42,7 @@ func processOf(t *testing.T, command *exec.Cmd) file.Process {
 }
 
 // Processes are followed, and told when they have ended, also those that stay zombies.
-func TestProcessesAreFollowed(t *testing.T) {
+func TestDirectory_followsProcesses(t *testing.T) {
 	if file.ThisProcess().Space == "" {
 		t.Skip("needs a /proc that shows this process")
 	}
@@ -78,7 +78,7 @@ func TestProcessesAreFollowed(t *testing.T) {
 }
 
 // However many processes there are, the descriptors are few.
-func TestFewProcessesAreFollowed(t *testing.T) {
+func TestDirectory_followsFewProcesses(t *testing.T) {
 	if file.ThisProcess().Space == "" {
 		t.Skip("needs a /proc that shows this process")
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-func TestAMissingFolderIsReportedAgainAndAgain(t *testing.T) {
+func TestDirectory_reportsAMissingFolderAgainAndAgain(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "bus")
 	synctest.Test(t, func(t *testing.T) {
 		log := watchTimes(t, open(t, folder, polled))
@@ -54,7 +54,7 @@ func TestAMissingFolderIsReportedAgainAndAgain(t *testing.T) {
 
 // A program that announces something makes the folder, and its own watchers need not
 // wait for the next look.
-func TestTheFolderIsThereAtOnceForTheProgramThatMakesIt(t *testing.T) {
+func TestDirectory_theFolderIsThereAtOnceForWhoMakesIt(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "bus")
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, folder, polled)

@@ -20,7 +20,7 @@ import (
 // make these tests pass.
 var noticed = file.Config{Beat: time.Hour, Poll: time.Hour, Expiry: 3 * time.Hour}
 
-func TestNotificationsOfTheSystem(t *testing.T) {
+func TestDirectory_notificationsOfTheSystem(t *testing.T) {
 	folder := t.TempDir()
 	publisher := open(t, folder, noticed)
 	events := watch(t, open(t, folder, noticed))
@@ -44,7 +44,7 @@ func TestNotificationsOfTheSystem(t *testing.T) {
 	want(t, events, directory.Gone, "b")
 }
 
-func TestNotificationsComeBackWithTheFolder(t *testing.T) {
+func TestDirectory_notificationsComeBackWithTheFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "bus")
 	mkdir(t, folder)
 	subscriber := open(t, folder, noticed)
@@ -61,7 +61,7 @@ func TestNotificationsComeBackWithTheFolder(t *testing.T) {
 	want(t, events, directory.Appeared, "a")
 }
 
-func TestWithoutNotifications(t *testing.T) {
+func TestDirectory_withoutNotifications(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
@@ -91,9 +91,9 @@ func TestWithoutNotifications(t *testing.T) {
 	}
 }
 
-// TestNoticedStrangeFiles plants links and FIFOs that are opened because a
+// TestDirectory_noticedStrangeFiles plants links and FIFOs that are opened because a
 // notification names them, without a listing that says what they are.
-func TestNoticedStrangeFiles(t *testing.T) {
+func TestDirectory_noticedStrangeFiles(t *testing.T) {
 	tests := []struct {
 		name  string
 		plant func(path string) error

@@ -19,7 +19,7 @@ import (
 
 // A folder that cannot be read for long says nothing about those whose files are in it: they
 // may have been silent for the same reason. Their files stay when it can be read again.
-func TestAnOutageIsNoSilence(t *testing.T) {
+func TestDirectory_anOutageIsNoSilence(t *testing.T) {
 	around := t.TempDir()
 	folder, away := filepath.Join(around, "bus"), filepath.Join(around, "away")
 	mkdir(t, folder)
@@ -58,7 +58,7 @@ func TestAnOutageIsNoSilence(t *testing.T) {
 }
 
 // Nor does a file that cannot be read.
-func TestAFileThatCannotBeReadIsNotSilent(t *testing.T) {
+func TestDirectory_aFileThatCannotBeReadIsNotSilent(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		foreign(t, folder, "a", time.Second, 1)
@@ -81,7 +81,7 @@ func TestAFileThatCannotBeReadIsNotSilent(t *testing.T) {
 
 // Where a file system does not say with its names what is a file, each name costs a call: a
 // few names make a step, so that a slow folder is not taken for one that hangs.
-func TestAStepListsFewNames(t *testing.T) {
+func TestDirectory_List_aStepListsFewNames(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 300 {
@@ -103,7 +103,7 @@ func TestAStepListsFewNames(t *testing.T) {
 }
 
 // Two that close the directory have the same answer.
-func TestTwoClosesWhileTheFileSystemIsAway(t *testing.T) {
+func TestDirectory_Close_twoWhileTheFileSystemIsAway(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var s server

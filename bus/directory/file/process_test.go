@@ -37,7 +37,7 @@ func endedProcess(t *testing.T) file.Process {
 	return p
 }
 
-func TestProcessEnded(t *testing.T) {
+func TestDirectory_whenAProcessHasEnded(t *testing.T) {
 	own := file.ThisProcess()
 	if own.Space == "" {
 		t.Skip("needs a /proc that shows this process")
@@ -70,9 +70,9 @@ func TestProcessEnded(t *testing.T) {
 	}
 }
 
-// TestKilledPublisher kills a real publisher. It stays a zombie until the end of
+// TestDirectory_killedPublisher kills a real publisher. It stays a zombie until the end of
 // the test, which must make no difference.
-func TestKilledPublisher(t *testing.T) {
+func TestDirectory_killedPublisher(t *testing.T) {
 	if file.ThisProcess().Space == "" {
 		t.Skip("needs a /proc that shows this process")
 	}
@@ -105,7 +105,7 @@ func TestKilledPublisher(t *testing.T) {
 	t.Logf("noticed after %v", time.Since(start))
 }
 
-func TestAnEndedPublisherHasASuccessor(t *testing.T) {
+func TestDirectory_anEndedPublisherHasASuccessor(t *testing.T) {
 	folder := t.TempDir()
 	data, err := file.Encode(entry("a", 1), 1, time.Second, endedProcess(t), 1)
 	if err != nil {
@@ -121,7 +121,7 @@ func TestAnEndedPublisherHasASuccessor(t *testing.T) {
 	}
 }
 
-func TestFilesOfEndedPublishersAreRemovedWhenOld(t *testing.T) {
+func TestDirectory_removesFilesOfEndedPublishersWhenOld(t *testing.T) {
 	if file.ThisProcess().Space == "" {
 		t.Skip("needs a /proc that shows this process")
 	}

@@ -15,8 +15,8 @@ import (
 	"tagbus/bus/directory/file"
 )
 
-// TestAProofIsWrittenIfThereIsOne keeps the files of others as they were.
-func TestAProofIsWrittenIfThereIsOne(t *testing.T) {
+// TestDirectory_Announce_writesAProofIfThereIsOne keeps the files of others as they were.
+func TestDirectory_Announce_writesAProofIfThereIsOne(t *testing.T) {
 	for _, proof := range [][]byte{nil, {0}, []byte("proof\x00\xff"), bytes.Repeat([]byte{0xa5}, directory.MaxProofBytes)} {
 		e := entry("a", 1)
 		e.Proof = proof
@@ -30,9 +30,9 @@ func TestAProofIsWrittenIfThereIsOne(t *testing.T) {
 	}
 }
 
-// TestTheLongestHeaderHasRoomForAProof: each field as long as it may be, with characters that
+// TestDirectory_Announce_theLongestHeaderHasRoomForAProof: each field as long as it may be, with characters that
 // JSON writes as two.
-func TestTheLongestHeaderHasRoomForAProof(t *testing.T) {
+func TestDirectory_Announce_theLongestHeaderHasRoomForAProof(t *testing.T) {
 	e := entry(strings.Repeat("i", directory.MaxInstanceBytes), 1)
 	long := strings.Repeat(`"`, directory.MaxTextBytes)
 	e.Name, e.Host, e.Backend, e.Role, e.Mirror = long, long, long, directory.Role(long), e.Instance

@@ -20,11 +20,11 @@ import (
 	"tagbus/tags"
 )
 
-// TestEveryStepOfWritingMayFail fails the first call into the system, then the
+// TestDirectory_everyStepOfWritingMayFail fails the first call into the system, then the
 // second and so on, until announcing, updating, beating and withdrawing pass
 // unharmed. After each failure the old entry or the new one is there, and the
 // next beat repairs what is to be repaired.
-func TestEveryStepOfWritingMayFail(t *testing.T) {
+func TestDirectory_everyStepOfWritingMayFail(t *testing.T) {
 	broken := errors.New("broken")
 	for failAt := 1; ; failAt++ {
 		if failAt > 100 {
@@ -92,8 +92,8 @@ func TestEveryStepOfWritingMayFail(t *testing.T) {
 	}
 }
 
-// TestPublisherRepairsItsFile damages the file of a publisher that lives.
-func TestPublisherRepairsItsFile(t *testing.T) {
+// TestDirectory_publisherRepairsItsFile damages the file of a publisher that lives.
+func TestDirectory_publisherRepairsItsFile(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(path string) error
@@ -132,7 +132,7 @@ func TestPublisherRepairsItsFile(t *testing.T) {
 	}
 }
 
-func TestBeatChangesOnlyTheBeatLine(t *testing.T) {
+func TestDirectory_beatChangesOnlyTheBeatLine(t *testing.T) {
 	folder := t.TempDir()
 	d := open(t, folder, manual)
 	announce(t, d, entry("a", 1))
@@ -154,9 +154,9 @@ func stat(t *testing.T, folder, name string) os.FileInfo {
 	return info
 }
 
-// TestReadersNeverSeeHalfAFile reads while a publisher updates and beats as fast
+// TestDirectory_readersNeverSeeHalfAFile reads while a publisher updates and beats as fast
 // as it can.
-func TestReadersNeverSeeHalfAFile(t *testing.T) {
+func TestDirectory_readersNeverSeeHalfAFile(t *testing.T) {
 	const rounds = 1000
 	folder := t.TempDir()
 	d, reader := open(t, folder, manual), open(t, folder, manual)
@@ -189,8 +189,8 @@ func TestReadersNeverSeeHalfAFile(t *testing.T) {
 	}
 }
 
-// TestFullDisk announces on a file system of 64 KiB that is then filled.
-func TestFullDisk(t *testing.T) {
+// TestDirectory_fullDisk announces on a file system of 64 KiB that is then filled.
+func TestDirectory_fullDisk(t *testing.T) {
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skipf("needs the right to mount a tmpfs: %v", err)

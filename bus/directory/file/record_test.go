@@ -29,9 +29,9 @@ var update = flag.Bool("update", false, "write the golden file")
 
 const maxTagParts = 1 << 18
 
-// TestGoldenFile fixes the format: a change of these bytes needs a new format
+// TestDirectory_goldenFile fixes the format: a change of these bytes needs a new format
 // number.
-func TestGoldenFile(t *testing.T) {
+func TestDirectory_goldenFile(t *testing.T) {
 	testGolden(t, "golden.jsonl", "")
 	testGolden(t, "proof.jsonl", "proof of an entry\x00\xff")
 }
@@ -67,9 +67,9 @@ func testGolden(t *testing.T, name, proof string) {
 	}
 }
 
-// TestOnlyOtherRolesAreWritten keeps the files of publishers as they were before
+// TestDirectory_Announce_writesOnlyOtherRoles keeps the files of publishers as they were before
 // there were roles.
-func TestOnlyOtherRolesAreWritten(t *testing.T) {
+func TestDirectory_Announce_writesOnlyOtherRoles(t *testing.T) {
 	for _, role := range []directory.Role{directory.Publisher, directory.Receiver, "recorder"} {
 		e := entry("a", 1)
 		e.Role = role
@@ -83,9 +83,9 @@ func TestOnlyOtherRolesAreWritten(t *testing.T) {
 	}
 }
 
-// TestOnlyCopiesNameAMirror keeps the files of publishers as they were before there were
+// TestDirectory_Announce_onlyCopiesNameAMirror keeps the files of publishers as they were before there were
 // mirrors.
-func TestOnlyCopiesNameAMirror(t *testing.T) {
+func TestDirectory_Announce_onlyCopiesNameAMirror(t *testing.T) {
 	for _, mirror := range []string{"", "m1"} {
 		e := entry("a", 1)
 		e.Mirror = mirror
@@ -99,8 +99,8 @@ func TestOnlyCopiesNameAMirror(t *testing.T) {
 	}
 }
 
-// TestAMonitorIsWrittenIfThereIsOne keeps the files of others as they were.
-func TestAMonitorIsWrittenIfThereIsOne(t *testing.T) {
+// TestDirectory_Announce_writesAMonitorIfThereIsOne keeps the files of others as they were.
+func TestDirectory_Announce_writesAMonitorIfThereIsOne(t *testing.T) {
 	for _, monitor := range []netip.AddrPort{{}, netip.MustParseAddrPort("10.0.0.1:9100"), netip.MustParseAddrPort("[fe80::1%eth0]:9100")} {
 		e := entry("a", 1)
 		e.Monitor = monitor
@@ -126,7 +126,7 @@ func seal(lines ...string) []byte {
 
 const goodHeader = `{"tagbus_directory":1,"revision":1,"instance":"a","backend":"tcp","addresses":["127.0.0.1:1"],"page_bytes":1,"max_message_bytes":1}`
 
-func TestDecode(t *testing.T) {
+func TestDirectory_decode(t *testing.T) {
 	good := encode(t, entry("a", 1, 5, 9))
 	flipped := func(at int) []byte {
 		b := bytes.Clone(good)
@@ -191,8 +191,8 @@ func TestDecode(t *testing.T) {
 	})
 }
 
-// TestDecodeAllocatesLittle gives decode files that promise much.
-func TestDecodeAllocatesLittle(t *testing.T) {
+// TestDirectory_decodeAllocatesLittle gives decode files that promise much.
+func TestDirectory_decodeAllocatesLittle(t *testing.T) {
 	tests := []struct {
 		name string
 		data []byte
@@ -215,7 +215,7 @@ func TestDecodeAllocatesLittle(t *testing.T) {
 	}
 }
 
-func TestManyTagsGoOnManyLines(t *testing.T) {
+func TestDirectory_manyTagsGoOnManyLines(t *testing.T) {
 	e := entry("a")
 	all := make([]tags.Tag, 100_000)
 	for i := range all {
@@ -240,7 +240,7 @@ func TestManyTagsGoOnManyLines(t *testing.T) {
 	}
 }
 
-func TestEntriesBeyondTheCapsAreNotAnnounced(t *testing.T) {
+func TestDirectory_Announce_refusesEntriesBeyondTheCaps(t *testing.T) {
 	config := manual
 	config.MaxFileBytes, config.MaxTagParts = 2000, 20
 	d := open(t, t.TempDir(), config)

@@ -12,7 +12,7 @@ import (
 	"tagbus/bus/directory/file"
 )
 
-func TestStats(t *testing.T) {
+func TestDirectory_Stats_tellWhetherItIsUp(t *testing.T) {
 	d, err := file.Open(filepath.Join(t.TempDir(), "bus"), file.Config{})
 	if err != nil {
 		t.Fatal(err)

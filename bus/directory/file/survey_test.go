@@ -17,7 +17,7 @@ import (
 )
 
 // What List passes over or removes is shown, and stays.
-func TestALookShowsEverythingAndChangesNothing(t *testing.T) {
+func TestLook_showsEverythingAndChangesNothing(t *testing.T) {
 	// No Directory has this folder open: it would scan it, and remove what is dead.
 	folder, another := t.TempDir(), t.TempDir()
 	announce(t, open(t, another, polled), entry("lives", 1))
@@ -72,7 +72,7 @@ func TestALookShowsEverythingAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestALookSaysWhatIsWrongWithTheFolder(t *testing.T) {
+func TestLook_saysWhatIsWrongWithTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := file.Look(filepath.Join(folder, "none"), file.Config{}); !errors.Is(err, file.ErrVanished) {
 		t.Errorf("got %v, want ErrVanished", err)

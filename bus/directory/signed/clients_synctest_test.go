@@ -13,9 +13,9 @@ import (
 	"tagbus/bus/directory/signed"
 )
 
-// TestClientsAreSigned: one without a certificate is not shown, and one that may subscribe to
+// TestDirectory_Clients_areSigned: one without a certificate is not shown, and one that may subscribe to
 // nothing is.
-func TestClientsAreSigned(t *testing.T) {
+func TestDirectory_Clients_areSigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, `{"rules":[{"who": "cn:p", "publish": "1"}]}`)
 		storage := memory.New()

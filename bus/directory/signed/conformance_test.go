@@ -47,7 +47,7 @@ func (n nameless) List() ([]directory.Entry, error) {
 	return entries, err
 }
 
-func TestConformance(t *testing.T) {
+func TestDirectory_conformance(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) directory.Opened{
 		"memory": func(*testing.T) directory.Opened { return memory.New() },
 		"file": func(t *testing.T) directory.Opened {
@@ -68,8 +68,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestStatsAreThoseOfTheStorage, if it has any.
-func TestStatsAreThoseOfTheStorage(t *testing.T) {
+// TestWrap_statsAreThoseOfTheStorage, if it has any.
+func TestWrap_statsAreThoseOfTheStorage(t *testing.T) {
 	x := newSite(t, everything)
 	p := x.as("cn:p").store
 	folder, err := file.Open(t.TempDir(), file.Config{})

@@ -20,8 +20,8 @@ import (
 
 const everything = `{"rules":[{"who": "*", "publish": "*", "receive": "*"}]}`
 
-// TestWhatIsShown of entries of all kinds of signers.
-func TestWhatIsShown(t *testing.T) {
+// TestDirectory_whatIsShown of entries of all kinds of signers.
+func TestDirectory_whatIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, `{"rules":[{"who": "cn:p", "publish": "1-2"}, {"who": "cn:r", "receive": "5"}]}`)
 		other := newSite(t, everything)
@@ -83,8 +83,8 @@ func TestWhatIsShown(t *testing.T) {
 	})
 }
 
-// TestListShowsTheSame without a watch, and beside one.
-func TestListShowsTheSame(t *testing.T) {
+// TestDirectory_List_showsTheSame without a watch, and beside one.
+func TestDirectory_List_showsTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, `{"rules":[{"who": "cn:p", "publish": "1-2"}]}`)
 		storage := memory.New()
@@ -106,8 +106,8 @@ func TestListShowsTheSame(t *testing.T) {
 	})
 }
 
-// TestCertificatesChange at the announcer and at the reader.
-func TestCertificatesChange(t *testing.T) {
+// TestDirectory_certificatesChange at the announcer and at the reader.
+func TestDirectory_certificatesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
@@ -149,7 +149,7 @@ func TestCertificatesChange(t *testing.T) {
 	})
 }
 
-func TestThePolicyChanges(t *testing.T) {
+func TestDirectory_thePolicyChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
@@ -171,8 +171,8 @@ func TestThePolicyChanges(t *testing.T) {
 	})
 }
 
-// TestAProblemIsToldOnce, however often its entry comes and goes.
-func TestAProblemIsToldOnce(t *testing.T) {
+// TestDirectory_tellsAProblemOnce, however often its entry comes and goes.
+func TestDirectory_tellsAProblemOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
@@ -187,8 +187,8 @@ func TestAProblemIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestProblemsOfTheStorage are told, and not for ever.
-func TestProblemsOfTheStorage(t *testing.T) {
+// TestDirectory_problemsOfTheStorage are told, and not for ever.
+func TestDirectory_problemsOfTheStorage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
@@ -209,8 +209,8 @@ func TestProblemsOfTheStorage(t *testing.T) {
 	})
 }
 
-// TestAMirrorDoesNotSign what nothing has signed.
-func TestAMirrorDoesNotSign(t *testing.T) {
+// TestDirectory_aMirrorDoesNotSign what nothing has signed.
+func TestDirectory_aMirrorDoesNotSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		d := x.wrap(memory.New(), x.as("cn:mirror").store)
@@ -225,8 +225,8 @@ func TestAMirrorDoesNotSign(t *testing.T) {
 	})
 }
 
-// TestACopyOfAMirror keeps the proof of the original.
-func TestACopyOfAMirror(t *testing.T) {
+// TestDirectory_aCopyOfAMirror keeps the proof of the original.
+func TestDirectory_aCopyOfAMirror(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		from, to := memory.New(), memory.New()

@@ -64,8 +64,8 @@ func issue(tb testing.TB, x *site, key crypto.Signer) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// TestKeysOfAllKindsSign what a reader takes.
-func TestKeysOfAllKindsSign(t *testing.T) {
+// TestDirectory_keysOfAllKindsSign what a reader takes.
+func TestDirectory_keysOfAllKindsSign(t *testing.T) {
 	x := newSite(t, everything)
 	reader := x.as("cn:reader").store
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -92,8 +92,8 @@ func TestKeysOfAllKindsSign(t *testing.T) {
 	}
 }
 
-// TestAChainWithAnIntermediate has it in the proof.
-func TestAChainWithAnIntermediate(t *testing.T) {
+// TestDirectory_aChainWithAnIntermediate has it in the proof.
+func TestDirectory_aChainWithAnIntermediate(t *testing.T) {
 	x := newSite(t, everything)
 	reader := x.as("cn:reader").store
 	between := x.ca.Issue(t, "cn:between", pki.Intermediate)
@@ -114,8 +114,8 @@ func TestAChainWithAnIntermediate(t *testing.T) {
 	}
 }
 
-// TestEachByteOfAProofCounts: changed, left out, and one more.
-func TestEachByteOfAProofCounts(t *testing.T) {
+// TestDirectory_eachByteOfAProofCounts: changed, left out, and one more.
+func TestDirectory_eachByteOfAProofCounts(t *testing.T) {
 	x := newSite(t, everything)
 	reader, pair := x.as("cn:reader").store, x.as("cn:p").store.KeyPair()
 	e := entry(t, full(t), pair, time.Now().UnixNano())
@@ -142,8 +142,8 @@ func TestEachByteOfAProofCounts(t *testing.T) {
 	}
 }
 
-// TestEachFieldOfAnEntryCounts, except the mirror.
-func TestEachFieldOfAnEntryCounts(t *testing.T) {
+// TestDirectory_eachFieldOfAnEntryCounts, except the mirror.
+func TestDirectory_eachFieldOfAnEntryCounts(t *testing.T) {
 	x := newSite(t, everything)
 	reader, pair := x.as("cn:reader").store, x.as("cn:p").store.KeyPair()
 	good := entry(t, full(t), pair, time.Now().UnixNano())

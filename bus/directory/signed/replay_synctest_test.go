@@ -15,8 +15,8 @@ import (
 	"tagbus/internal/testkit/pki"
 )
 
-// TestAnOldEntryComesBack in front of a reader that has seen a newer one, and of another one.
-func TestAnOldEntryComesBack(t *testing.T) {
+// TestDirectory_anOldEntryComesBack in front of a reader that has seen a newer one, and of another one.
+func TestDirectory_anOldEntryComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
@@ -55,8 +55,8 @@ func TestAnOldEntryComesBack(t *testing.T) {
 	})
 }
 
-// TestWhatIsRememberedIsBounded, and forgotten when it is of no use.
-func TestWhatIsRememberedIsBounded(t *testing.T) {
+// TestDirectory_whatIsRememberedIsBounded, and forgotten when it is of no use.
+func TestDirectory_whatIsRememberedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		d := x.wrap(memory.New(), x.as("cn:reader").store)
@@ -72,8 +72,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	})
 }
 
-// TestASignerCannotMakeAnotherOneLookOld: what is remembered is of a signer.
-func TestASignerCannotMakeAnotherOneLookOld(t *testing.T) {
+// TestDirectory_aSignerCannotMakeAnotherOneLookOld: what is remembered is of a signer.
+func TestDirectory_aSignerCannotMakeAnotherOneLookOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
@@ -89,8 +89,8 @@ func TestASignerCannotMakeAnotherOneLookOld(t *testing.T) {
 	})
 }
 
-// TestClocksThatDiffer by as much as they may, and by more.
-func TestClocksThatDiffer(t *testing.T) {
+// TestDirectory_clocksThatDiffer by as much as they may, and by more.
+func TestDirectory_clocksThatDiffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
@@ -120,8 +120,8 @@ func TestClocksThatDiffer(t *testing.T) {
 	})
 }
 
-// TestAProcessThatLives signs again and again, of which a watcher sees nothing.
-func TestAProcessThatLives(t *testing.T) {
+// TestDirectory_aProcessThatLives signs again and again, of which a watcher sees nothing.
+func TestDirectory_aProcessThatLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()

@@ -12,7 +12,7 @@ import (
 	"tagbus/bus/directory/signed"
 )
 
-func TestADirectoryThatDoesNotReturn(t *testing.T) {
+func TestDirectory_aStorageThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		p := x.as("cn:p").store

@@ -24,7 +24,7 @@ func newTestIntake() *Intake[string, int] { return &newBed().in }
 func at(t tag, n uint64) subscription.Position { return subscription.Position{Tag: t, Count: n} }
 
 // What control messages say of positions and losses, by what is known before.
-func TestPositionsShowWhatIsMissing(t *testing.T) {
+func TestIntake_positionsShowWhatIsMissing(t *testing.T) {
 	lost := func(cause subscription.Cause, total bool, n uint64) func(*Intake[string, int]) error {
 		return func(in *Intake[string, int]) error {
 			return in.Lost(&subscription.Lost{Cause: cause, Total: total, List: list(at(1, n))})
@@ -107,7 +107,7 @@ func TestPositionsShowWhatIsMissing(t *testing.T) {
 }
 
 // A list that cannot be read is no Violation, and a tag that was not asked for is one.
-func TestControlMessagesAreNotTrusted(t *testing.T) {
+func TestIntake_controlMessagesAreNotTrusted(t *testing.T) {
 	b := newBed()
 	cut := []byte{0xff}
 	for what, err := range map[string]error{
@@ -134,7 +134,7 @@ func TestControlMessagesAreNotTrusted(t *testing.T) {
 }
 
 // What is received and lost is told once on each connection, and again on the next one.
-func TestWhatIsDroppedIsTold(t *testing.T) {
+func TestIntake_whatIsDroppedIsTold(t *testing.T) {
 	b := newBed()
 	b.asked, b.aims = map[tag]bool{1: true, 2: true}, map[tag][]string{1: {"a"}, 2: {"a"}}
 	expect := func(when string, want ...string) {
@@ -189,7 +189,7 @@ func TestWhatIsDroppedIsTold(t *testing.T) {
 
 // A tag may be forgotten and wanted again between a loss and the report of it: nothing of it is
 // known then, and a publisher ends a connection for a total of 0.
-func TestAReportHasNoTagOfWhichNothingIsKnown(t *testing.T) {
+func TestIntake_reportHasNoTagOfWhichNothingIsKnown(t *testing.T) {
 	n := new(lane[string, int])
 	for tag := tags.Tag(1); tag <= 2; tag++ {
 		n.tags.Add(tag, func(*Tag[string, int]) {})
@@ -208,7 +208,7 @@ func TestAReportHasNoTagOfWhichNothingIsKnown(t *testing.T) {
 }
 
 // Losses of a tag that is forgotten are counted and told all the same.
-func TestALossOfAForgottenTagIsTold(t *testing.T) {
+func TestIntake_lossOfAForgottenTagIsTold(t *testing.T) {
 	b := newBed()
 	b.in.Drop(0, 7, ledger.Queue, 2, false)
 	if b.lost[ledger.Queue] != 2 || b.gapped[7] != 2 {
@@ -217,7 +217,7 @@ func TestALossOfAForgottenTagIsTold(t *testing.T) {
 }
 
 // Where the tags of a set stand is told in order, for few tags of many as for many of few.
-func TestWhereTagsStand(t *testing.T) {
+func TestIntake_Stands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBed()
 		var want []subscription.Position
@@ -249,7 +249,7 @@ func TestWhereTagsStand(t *testing.T) {
 
 // A publisher that publishes, loses, and is lost: both ends agree, and every message of the
 // tag was delivered or is lost by a cause.
-func TestAnIntakeMissesNothing(t *testing.T) {
+func TestIntake_missesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBed()
 		b.asked, b.aims = map[tag]bool{1: true}, map[tag][]string{1: {"a"}}

@@ -15,7 +15,7 @@ import (
 
 // Messages come in order, with their targets and positions; those without a target are
 // counted and not shown.
-func TestAPageIsDeliveredToItsTargets(t *testing.T) {
+func TestIntake_pageIsDeliveredToItsTargets(t *testing.T) {
 	b := newBed()
 	b.asked = map[tag]bool{1: true, 2: true, 3: false}
 	b.aims = map[tag][]string{1: {"a"}, 2: {"a", "b"}}
@@ -38,7 +38,7 @@ func TestAPageIsDeliveredToItsTargets(t *testing.T) {
 
 // A run of plain messages may be read behind the first one, by one or by all, until the
 // targets change.
-func TestARunIsReadBehindAMessage(t *testing.T) {
+func TestIntake_runIsReadBehindAMessage(t *testing.T) {
 	for _, way := range []string{"one by one", "all at once"} {
 		t.Run(way, func(t *testing.T) {
 			b := newBed()
@@ -80,7 +80,7 @@ func TestARunIsReadBehindAMessage(t *testing.T) {
 
 // A change while a page is delivered finds other targets for the rest of it, and a target
 // that has the old ones can see that.
-func TestTargetsChangeWithinAPage(t *testing.T) {
+func TestIntake_targetsChangeWithinAPage(t *testing.T) {
 	b := newBed()
 	b.asked = map[tag]bool{1: true}
 	b.aims = map[tag][]string{1: {"a"}}
@@ -112,7 +112,7 @@ func TestTargetsChangeWithinAPage(t *testing.T) {
 }
 
 // A page that asks is answered: was its last message handled?
-func TestAPageIsAcknowledged(t *testing.T) {
+func TestIntake_pageIsAcknowledged(t *testing.T) {
 	for _, x := range []struct {
 		name        string
 		targets     []string
@@ -149,7 +149,7 @@ func TestAPageIsAcknowledged(t *testing.T) {
 }
 
 // A page whose messages have positions shows what the policy has left out.
-func TestAPageWithPositionsShowsWhatIsLeftOut(t *testing.T) {
+func TestIntake_pageWithPositionsShowsWhatIsLeftOut(t *testing.T) {
 	b := newBed()
 	b.asked, b.aims = map[tag]bool{1: true}, map[tag][]string{1: {"a"}}
 	got, _ := b.run(t, pageOf(t, true, false, record{1, 3, "x"}, record{1, 4, "y"}, record{1, 10, "z"}))
@@ -162,7 +162,7 @@ func TestAPageWithPositionsShowsWhatIsLeftOut(t *testing.T) {
 }
 
 // What a page must not be ends it, with the messages before.
-func TestAPageBreaksTheProtocol(t *testing.T) {
+func TestIntake_pageBreaksTheProtocol(t *testing.T) {
 	damaged := pageOf(t, false, false, plain(1, "x", "y")...)
 	for _, x := range []struct {
 		name      string
@@ -197,7 +197,7 @@ func TestAPageBreaksTheProtocol(t *testing.T) {
 }
 
 // Messages cost no memory, beyond what the first one of a tag does.
-func TestAPageCostsNoAllocation(t *testing.T) {
+func TestIntake_pageCostsNoAllocation(t *testing.T) {
 	b := newBed()
 	b.asked, b.aims = map[tag]bool{1: true, 2: true}, map[tag][]string{1: {"a"}, 2: {"a", "b"}}
 	var records []record

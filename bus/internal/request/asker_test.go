@@ -199,7 +199,7 @@ func (b *bed) lose() {
 
 // Whatever the program wants and the publisher answers, a publisher that has answered all
 // has what is wanted, and nothing else, and the protocol is kept on the way (bed.Pump).
-func TestAnAskerGetsWhatIsWanted(t *testing.T) {
+func TestAsker_getsWhatIsWanted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBed(t)
 		var open []*wish
@@ -286,7 +286,7 @@ func TestAnAskerGetsWhatIsWanted(t *testing.T) {
 
 // What the publisher owes is asked for first, behind the positions of earlier connections.
 // Each of these is said once in a group.
-func TestAnAskerResumesFirst(t *testing.T) {
+func TestAsker_resumesFirst(t *testing.T) {
 	b := newBed(t)
 	old, other := &wish{id: 2, set: tags.Of(1, 2)}, &wish{id: 3, set: tags.Of(2, 3)}
 	for _, w := range []*wish{old, other} {
@@ -327,7 +327,7 @@ func TestAnAskerResumesFirst(t *testing.T) {
 }
 
 // A message that is no part of a group waits for the end of the one that is being sent.
-func TestAnAskerSendsNothingWithinAGroup(t *testing.T) {
+func TestAsker_sendsNothingWithinAGroup(t *testing.T) {
 	before := workqueue.SliceSteps
 	workqueue.SliceSteps = 4 * Steps
 	defer func() { workqueue.SliceSteps = before }()
@@ -361,7 +361,7 @@ func TestAnAskerSendsNothingWithinAGroup(t *testing.T) {
 }
 
 // A connection that ends takes along what was to be sent on it.
-func TestAnAskerForgetsAGroupWithItsConnection(t *testing.T) {
+func TestAsker_forgetsAGroupWithItsConnection(t *testing.T) {
 	before := workqueue.SliceSteps
 	workqueue.SliceSteps = 4 * Steps
 	defer func() { workqueue.SliceSteps = before }()
@@ -380,7 +380,7 @@ func TestAnAskerForgetsAGroupWithItsConnection(t *testing.T) {
 	}
 }
 
-func TestAnAskerTakesNoAnswerWithoutAQuestion(t *testing.T) {
+func TestAsker_takesNoAnswerWithoutAQuestion(t *testing.T) {
 	b := newBed(t)
 	w := &wish{id: 1, set: tags.Of(1)}
 	check := func(when string, subscribed, unsubscribed, positioned bool) {

@@ -28,7 +28,7 @@ func grant(t *testing.T, r *rights.Rights, set tags.Set) {
 }
 
 // What may be had of a publisher that serves 2 to 5, if 1 to 4 are wanted.
-func TestWhatMayBeHad(t *testing.T) {
+func TestRights_whatMayBeHad(t *testing.T) {
 	wanted, serves := tags.Of(1, 2, 3, 4), tags.Of(2, 3, 4, 5)
 	permit := func(_ *testing.T, r *rights.Rights) { r.Permit(new(identity.Peer), tags.Of(2, 3, 9)) }
 	granted := func(t *testing.T, r *rights.Rights) { grant(t, r, tags.Of(3, 4)) }
@@ -98,7 +98,7 @@ func TestWhatMayBeHad(t *testing.T) {
 
 // Nothing is asked for until the publisher has said all that it lets this side have. What
 // it has said before holds meanwhile.
-func TestRightsAreAwaited(t *testing.T) {
+func TestRights_areAwaited(t *testing.T) {
 	var r rights.Rights
 	grant(t, &r, tags.Of(1))
 	r.Begin(true)
@@ -122,7 +122,7 @@ func TestRightsAreAwaited(t *testing.T) {
 	}
 }
 
-func TestABarIsNews(t *testing.T) {
+func TestRights_Bar(t *testing.T) {
 	var r rights.Rights
 	for i, x := range []struct{ barred, changed bool }{{false, false}, {true, true}, {true, false}, {false, true}} {
 		if changed := r.Bar(x.barred); changed != x.changed {

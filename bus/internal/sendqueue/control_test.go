@@ -24,7 +24,7 @@ func (e *closing) Close() error {
 
 // A connection that is left says what has no later, then goodbye, and closes when that is
 // sent. Nothing comes after it.
-func TestControlEndsInOrder(t *testing.T) {
+func TestControl_endsInOrder(t *testing.T) {
 	ep := &closing{transport: newTransport(t, netio.Capabilities{Immediate: true}, false)}
 	var c sendqueue.Control
 	lasts := 0
@@ -67,7 +67,7 @@ func TestControlEndsInOrder(t *testing.T) {
 }
 
 // A transport that is full or closed is no fault: its readiness or its end follow.
-func TestControlReportsFaults(t *testing.T) {
+func TestControl_reportsFaults(t *testing.T) {
 	broken := errors.New("broken")
 	for _, x := range []struct {
 		err, want error

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -122,7 +121,7 @@ const maxExpectationBytes = 16 << 20
 
 // readExpectationsOf returns the text of a file, which may be a device without end.
 func readExpectationsOf(file string) (data []byte, err error) {
-	f, err := os.Open(file)
+	f, err := stuck.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +135,7 @@ func readExpectationsOf(file string) (data []byte, err error) {
 
 // readExpectations reads a file.
 func readExpectations(file string) (all []expectation, err error) {
-	over := stuck.On(file)
 	data, err := readExpectationsOf(file)
-	over()
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
 	"tagbus/identity"
+	"tagbus/internal/stuck"
 )
 
 // Check is the command line of check.
@@ -49,7 +50,7 @@ func (c *Check) Run(_ context.Context, e *tool.Env) error {
 	files := c.Files
 	if len(files) == 0 {
 		for _, ending := range []string{"*.pem", "*.key", "*.crl"} {
-			found, err := filepath.Glob(filepath.Join(c.Dir, ending))
+			found, err := stuck.Glob(filepath.Join(c.Dir, ending))
 			if err != nil {
 				return &cli.UsageError{Err: fmt.Errorf("--dir: %w", err)}
 			}

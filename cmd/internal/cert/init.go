@@ -11,7 +11,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // Init is the command line of init.
@@ -84,7 +84,7 @@ func (c *Init) Run(_ context.Context, e *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := stuck.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
 	}
 	path, keyPath := filepath.Join(c.Dir, caName), filepath.Join(c.Dir, keyName)

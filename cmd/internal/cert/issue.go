@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -21,6 +20,7 @@ import (
 	"tagbus/cmd/internal/tool"
 	"tagbus/identity"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // Issue is the command line of issue.
@@ -109,7 +109,7 @@ func (c *Issue) base() (string, error) {
 // to it.
 func (c *Issue) write(base, serial string, certificate, key []byte) error {
 	log := filepath.Join(c.Dir, logName)
-	if err := os.MkdirAll(log, 0o700); err != nil {
+	if err := stuck.MkdirAll(log, 0o700); err != nil {
 		return err
 	}
 	copied := newFile{filepath.Join(log, serial+".pem"), certificate, publicMode}
@@ -118,7 +118,7 @@ func (c *Issue) write(base, serial string, certificate, key []byte) error {
 	}
 	err := writeFiles(c.Force, newFile{base + ".key", key, privateMode}, newFile{base + ".pem", certificate, publicMode})
 	if err != nil {
-		return errors.Join(err, os.Remove(copied.path))
+		return errors.Join(err, stuck.Remove(copied.path))
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func lock(path string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !flock.Exclusive(f) {
+	if !flock.Exclusive(f.File) {
 		return nil, errors.Join(errors.New("another process revokes certificates of this CA: wait until it is done"), f.Close())
 	}
 	return f.Close, nil
@@ -162,7 +162,7 @@ func (a *authority) serialsOf(which string) ([]*big.Int, error) {
 // issuedFor returns the numbers of the certificates that the CA has issued for a name and that have
 // not ended.
 func (a *authority) issuedFor(who identity.Principal) (serials []*big.Int, err error) {
-	files, err := filepath.Glob(filepath.Join(a.dir, logName, "*.pem"))
+	files, err := stuck.Glob(filepath.Join(a.dir, logName, "*.pem"))
 	if err != nil {
 		return nil, err
 	}

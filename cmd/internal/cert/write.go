@@ -33,7 +33,7 @@ type newFile struct {
 //   - Errors: a *cli.UsageError if one exists and is not replaced, before any is written.
 func writeFiles(replace bool, files ...newFile) error {
 	for _, f := range files {
-		if _, err := os.Lstat(f.path); !replace && err == nil {
+		if _, err := stuck.Lstat(f.path); !replace && err == nil {
 			return existsError(f.path)
 		}
 	}
@@ -41,7 +41,7 @@ func writeFiles(replace bool, files ...newFile) error {
 		if err := f.write(replace); err != nil {
 			if !replace { // none of them was there before
 				for _, written := range files[:i] {
-					err = errors.Join(err, os.Remove(written.path))
+					err = errors.Join(err, stuck.Remove(written.path))
 				}
 			}
 			return err
@@ -57,12 +57,12 @@ func existsError(path string) error {
 // write writes the file beside its place first.
 func (f newFile) write(replace bool) (err error) {
 	dir := filepath.Dir(f.path)
-	temporary, err := os.CreateTemp(dir, ".tagbus-cert-*") // with mode 600
+	temporary, err := stuck.CreateTemp(dir, ".tagbus-cert-*") // with mode 600
 	if err != nil {
 		return cli.FileError(f.path, err)
 	}
 	defer func() {
-		if failed := os.Remove(temporary.Name()); !errors.Is(failed, fs.ErrNotExist) {
+		if failed := stuck.Remove(temporary.Name()); !errors.Is(failed, fs.ErrNotExist) {
 			err = errors.Join(err, failed)
 		}
 	}()
@@ -71,9 +71,9 @@ func (f newFile) write(replace bool) (err error) {
 	switch {
 	case err != nil:
 	case replace:
-		err = os.Rename(temporary.Name(), f.path)
+		err = stuck.Rename(temporary.Name(), f.path)
 	default:
-		if err = os.Link(temporary.Name(), f.path); errors.Is(err, fs.ErrExist) {
+		if err = stuck.Link(temporary.Name(), f.path); errors.Is(err, fs.ErrExist) {
 			err = existsError(f.path)
 		}
 	}

@@ -127,6 +127,12 @@ func (f *findings) greet(s *seen, e *entrySeen, g greetSeen) {
 		level, means = Warning, "programs of this host connect later, by another address"
 	}
 	r := reasonOf(&g)
+	if g.err != nil && g.Connected == 0 && !g.local && s.us.host != "" && e.Entry.Host == s.us.host {
+		r = reason{
+			"address-gone", "is no address of this host, on which the program runs, and " + r.text,
+			"give the host the address again, or start the program with --listen 0.0.0.0, which follows what the host has; or correct --advertise",
+		}
+	}
 	f.of(&e.Entry, level, r.id, r.do, "%v %s: %s", g.addr, r.text, means)
 }
 

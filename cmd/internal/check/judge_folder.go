@@ -97,16 +97,16 @@ func (f *findings) entries(bus string, living, most int) {
 	const full = "use a folder for each part of the bus, or start all programs with a larger --max-entries, and this command too"
 	switch {
 	case living > most:
-		f.add(Error, "folder-full", bus, full, "it has %d entries of programs that live: programs follow %d, and do not find the others", living, most)
+		f.add(Error, "folder-full", bus, full, "it has %d entries of programs that live: programs follow %d (--max-entries), and do not find the others", living, most)
 	case living >= most*9/10:
-		f.add(Warning, "folder-full", bus, full, "it has %d entries of programs that live: programs follow %d, and would not find the others", living, most)
+		f.add(Warning, "folder-full", bus, full, "it has %d entries of programs that live: programs follow %d (--max-entries), and would not find the others", living, most)
 	}
 }
 
 // names says what is wrong with what lies in the folder.
 func (f *findings) names(bus string, s *file.Survey) {
 	if !s.All {
-		f.add(Error, "folder-full", bus, "remove what is no entry, or what was not written for an hour", "it has more than %d names: programs look at so many, and do not find the others", s.Names)
+		f.add(Error, "folder-full", bus, "remove what is no entry, or what was not written for an hour", "it has more than %d names: programs look at so many, 16 for each entry of --max-entries, and do not find the others", s.Names)
 	}
 	if s.Passed > 0 {
 		text := strings.Join(s.Others, ", ")

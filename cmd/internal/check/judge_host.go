@@ -2,7 +2,11 @@
 
 package check
 
-import "strings"
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
 
 const (
 	spareFiles  = 64       // descriptors of a program beside its connections
@@ -15,10 +19,11 @@ const (
 func judgeHost(s *seen) []Finding {
 	f := &findings{group: "host"}
 	h := &s.host
-	need := int64(2*len(s.entries) + spareFiles)
+	living := len(s.living())
+	need := int64(2*living + spareFiles)
 	if h.openFiles >= 0 && h.openFiles < need {
 		f.add(Warning, "open-files", "ulimit -n", "raise it: LimitNOFILE= of the service, or ulimit -n",
-			"it is %d, and a program that connects to each of %s takes up to %d", h.openFiles, count(len(s.entries), "entry", "entries"), need)
+			"it is %d, and a program that connects to each of %s takes up to %d", h.openFiles, count(living, "entry", "entries"), need)
 	}
 	if strings.HasPrefix(s.us.backend, "rdma") && h.lockedMemory >= 0 && h.lockedMemory < rdmaMemory {
 		f.add(Warning, "locked-memory", "ulimit -l", "raise it: LimitMEMLOCK= of the service, or ulimit -l",
@@ -33,14 +38,18 @@ func judgeHost(s *seen) []Finding {
 				"a connection has buffers of %d KiB at most, which limits its rate where the way is long or fast", b.bytes>>10)
 		}
 	}
-	if entries := int64(len(s.entries)); h.backlog >= 0 && h.backlog < entries {
-		f.add(Note, "accept-queue", "net.core.somaxconn", "sysctl -w net.core.somaxconn=4096",
-			"it is %d, and when %d programs start at once, some connect a second later", h.backlog, entries)
+	if h.backlog >= 0 && h.backlog < int64(living) { // the gone do not start
+		f.add(Note, "accept-queue", "net.core.somaxconn", fmt.Sprintf("sysctl -w net.core.somaxconn=%d, and start the programs again", queueFor(living)),
+			"it is %d, and when %d programs start at once, some connect a second later", h.backlog, living)
 	}
 	if h.congestion == slowControl && strings.HasPrefix(s.us.backend, "tcp") {
 		f.add(Note, "congestion-control", "net.ipv4.tcp_congestion_control", "measure cubic on this network: tcp.Config.CongestionControl, or the sysctl",
 			"it is %s, which paces what is sent: on some networks another one carries more; within a host the bus does not use it", h.congestion)
 	}
-	f.ok("this host", "its limits suffice for %s", count(len(s.entries), "entry", "entries"))
+	f.ok("this host", "its limits suffice for %s", count(living, "entry", "entries"))
 	return f.sorted()
 }
+
+// queueFor returns a length of the queue of connections that suffices for so many programs: a
+// power of two, 4096 at least, which is the default of Linux.
+func queueFor(programs int) int { return max(4096, 1<<bits.Len(uint(programs-1))) }

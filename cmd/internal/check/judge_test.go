@@ -199,3 +199,15 @@ func TestTheDocumentHasEveryID(t *testing.T) {
 		t.Errorf("ids of the code and of docs/reference.md differ (-code +document)\n%s", diff)
 	}
 }
+
+// TestTheQueueOfConnectionsIsForTheLiving: the gone do not start again, and the advice is a
+// value that the host does not have.
+func TestTheQueueOfConnectionsIsForTheLiving(t *testing.T) {
+	for _, test := range []struct {
+		programs, want int
+	}{{1, 4096}, {4096, 4096}, {4097, 8192}, {10000, 16384}} {
+		if got := queueFor(test.programs); got != test.want || got < test.programs {
+			t.Errorf("%d programs: got %d, want %d", test.programs, got, test.want)
+		}
+	}
+}

@@ -139,6 +139,10 @@ var wrongs = []wrong{
 	{"an address cannot be reached", failing(refused(syscall.EHOSTUNREACH), 0)},
 	{"an address cannot be dialed", failing(refused(syscall.EINVAL), 0)},
 	{"an address does not answer", failing(fmt.Errorf("%w: no connection", observer.ErrTimeout), 0)},
+	{"an address has left this host", func(s *seen) {
+		failing(fmt.Errorf("%w: no connection", observer.ErrTimeout), 0)(s)
+		s.entries[0].Entry.Host, s.entries[0].greets[0].local = s.us.host, false
+	}},
 	{"an address does not answer the system", failing(refused(context.DeadlineExceeded), 0)},
 	{"an address says nothing", failing(fmt.Errorf("%w: it takes connections and says nothing", observer.ErrNotTagbus), time.Millisecond)},
 	{"an address closes connections", failing(fmt.Errorf("%w: it closes the connection: %w", observer.ErrNotTagbus, io.EOF), time.Millisecond)},
@@ -153,6 +157,7 @@ var wrongs = []wrong{
 	}},
 	{"an address fails", failing(errors.New("odd"), 0)},
 	{"an address is slow", func(s *seen) { s.entries[0].greets[0].Took = 1340 * time.Millisecond }},
+	{"an entry is one of too many", now(func(a *state.State) { a.EntryCrowded = true })},
 	{"an entry cannot be renewed", now(func(a *state.State) { a.EntryFailing = true })},
 	{"a clock is ahead", func(s *seen) {
 		s.entries[0].first.state.Time = noon.Add(1500 * time.Millisecond)

@@ -122,8 +122,9 @@ func TestTextSaysOneCauseOnce(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	ctx, hurry, stop := cli.Signals(t.Context(), new(cli.Security), nil)
-	defer stop()
+	signals := cli.TakeSignals("test", t.Output())
+	defer signals.Stop()
+	ctx, hurry := signals.Asked, signals.Hurry
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

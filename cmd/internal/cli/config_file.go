@@ -124,7 +124,6 @@ func readSmall(path string) (text []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	defer stuck.Using(file)()
 	text, err = io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
 	if err == nil && len(text) > maxConfigBytes {
 		err = fmt.Errorf("%s: has more than 1 MiB: want a file with values of flags", path)

@@ -235,7 +235,7 @@ func (c *Console) run(live bool) {
 			return
 		case <-tick:
 			if line := c.live.Load(); line != nil {
-				fmt.Fprint(c.out, clearLine, fit(sanitize.Line((*line)()), c.out))
+				fmt.Fprint(c.out, clearLine, fit(sanitize.Line(waits()+(*line)()), c.out))
 				shown = true
 			}
 		}

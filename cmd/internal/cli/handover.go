@@ -13,6 +13,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // kinds are the kinds of directories of programs beside this one, by scheme: publisher-etcd
@@ -52,7 +53,7 @@ func (s starter) handOver(p Program, lacks *directory.UnknownSchemeError) error 
 	if strings.HasSuffix(filepath.Base(self), "-"+kind) {
 		return &lacksKindError{lacks, other, sanitize.Text(self) + " is another program of that name"}
 	}
-	switch file, err := filepath.EvalSymlinks(path); {
+	switch file, err := stuck.EvalSymlinks(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return &lacksKindError{lacks, other, beside}
 	case err == nil && filepath.Base(file) != other:

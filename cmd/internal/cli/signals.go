@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"tagbus/internal/signals"
@@ -20,13 +21,35 @@ type SignalError = signals.Error
 // EPIPE, also on standard output, instead of ending the process.
 func IgnoreClosedPipes() { signal.Ignore(syscall.SIGPIPE) }
 
-// Signals returns two contexts that end as those of signals.Watch: ctx at the first signal,
-// hurry at the second one.
-//
-//   - files: if it names any, SIGHUP reads them again.
-//   - stacks: takes the stacks of all goroutines at SIGQUIT.
-func Signals(parent context.Context, files *Security, stacks io.Writer) (ctx, hurry context.Context, stop func()) {
-	return signals.Watch(parent, signals.Config{Rereads: files.named(), Stacks: stacks, Status: ExitFailed})
+// Signals are those that end a command, from before its command line is read: a file of
+// --config may be on a file system that does not answer.
+type Signals struct {
+	// Asked ends at the first signal, Hurry at the second one, as the contexts of
+	// signals.Watch.
+	Asked, Hurry context.Context
+
+	rereads atomic.Bool
+	stop    func()
+	leave   func()
+}
+
+// TakeSignals begins to take signals. They end a command that waits for a file whose file system
+// does not answer, which is said on standard error.
+func TakeSignals(program string, stderr io.Writer) *Signals {
+	s := new(Signals)
+	SayWaits(program, stderr)
+	s.Asked, s.Hurry, s.stop = signals.Watch(context.Background(), signals.Config{Rereads: s.rereads.Load, Stacks: stderr, Status: ExitFailed})
+	s.leave = s.leaveWaits(program, stderr)
+	return s
+}
+
+// Reread makes SIGHUP read files again, if there are any.
+func (s *Signals) Reread(files *Security) { s.rereads.Store(files.named()) }
+
+// Stop gives the signals back.
+func (s *Signals) Stop() {
+	s.leave()
+	s.stop()
 }
 
 // Follow makes the console say which signal ends ctx, if that means more than that the end is

@@ -21,8 +21,8 @@ const outputBytes = 1 << 20
 // output is where the file goes.
 type output struct {
 	*bufio.Writer
-	file    *os.File // nil: standard output
-	created bool     // and is to be removed if it remains incomplete
+	file    *stuck.File // nil: standard output
+	created bool        // and is to be removed if it remains incomplete
 	to      counter
 }
 
@@ -54,10 +54,10 @@ func (c *Command) create(stdout io.Writer) (*output, error) {
 		o.Writer = bufio.NewWriterSize(&o.to, outputBytes)
 		return o, nil
 	}
-	there, err := os.Stat(c.Out)
+	there, err := stuck.Stat(c.Out)
 	regular := err != nil || there.Mode().IsRegular()
 	for _, in := range c.Files {
-		if i, err := os.Stat(in); err == nil && there != nil && os.SameFile(i, there) {
+		if i, err := stuck.Stat(in); err == nil && there != nil && os.SameFile(i, there) {
 			return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s: %w", sanitize.Text(c.Out), ErrIsInput)}
 		}
 	}
@@ -87,7 +87,7 @@ func (o *output) close(err error) error {
 		return err
 	}
 	if err = errors.Join(err, o.file.Close()); err != nil && o.created {
-		err = errors.Join(cli.Removed(o.file.Name(), err), os.Remove(o.file.Name()))
+		err = errors.Join(cli.Removed(o.file.Name(), err), stuck.Remove(o.file.Name()))
 	}
 	return err
 }

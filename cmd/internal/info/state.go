@@ -93,6 +93,9 @@ func writeState(out io.Writer, r *overview.Row, now time.Time) {
 	if s.EntryFailing {
 		p.say("", "its entry cannot be renewed now: others will take it for gone")
 	}
+	if s.EntryCrowded {
+		p.say("", "its folder has more entries than programs follow: some may not find it (--max-entries)")
+	}
 	p.counters(r)
 	if s.Sending != nil {
 		p.sending(s, s.Sending)

@@ -14,6 +14,7 @@ import (
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/units"
+	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
 
@@ -115,7 +116,7 @@ func toldByOthers(k lossKind, ends map[pair]byEnd) (messages uint64) {
 func distinct(paths []string) (files []string) {
 	var seen []os.FileInfo
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		info, err := stuck.Stat(path)
 		if err == nil && slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) {
 			continue
 		}

@@ -15,8 +15,7 @@ import (
 //
 // O_NONBLOCK keeps a FIFO without reader from holding the writer for ever.
 func open(path string) (io.WriteCloser, error) {
-	defer stuck.Aside(path)() // messages do not wait for it
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o644)
+	file, err := stuck.OpenFileAside(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o644) // messages do not wait for it
 	if err != nil {
 		return nil, err
 	}

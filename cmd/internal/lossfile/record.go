@@ -81,7 +81,6 @@ func Read(path string, f func(Record)) (bad int, err error) {
 		return 0, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	defer stuck.Using(file)()
 	reader := bufio.NewReaderSize(file, maxLine)
 	for {
 		line, err := reader.ReadSlice('\n')

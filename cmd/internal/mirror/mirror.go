@@ -78,6 +78,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	}
 	r := &run{cmd: c, env: e, console: cli.NewConsole(name, e.Err, c.Log), ended: "signal"}
 	r.console.Follow(ctx)
+	r.console.SayWaits()
 	err = r.between(ctx, from, to)
 	return r.report(errors.Join(err, from.Close(), to.Close()))
 }

@@ -3,6 +3,7 @@
 package mirror
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -37,14 +38,29 @@ func (s summary) String() string {
 	return strings.Join(append(parts, "ended by "+s.Ended), "; ")
 }
 
+// failing returns how many entries are not where they are to be copied to.
+func (s summary) failing() (n uint64) {
+	for _, d := range s.Directions {
+		n += d.Failing
+	}
+	return n
+}
+
 // report says how the run went. It closes the console.
 func (r *run) report(err error) error {
 	s := summary{Program: name, Ended: r.ended, Exit: tool.Code(err)}
 	for i := range r.copiers {
 		s.Directions = append(s.Directions, r.standing(i))
 	}
+	switch {
+	case err != nil:
+		s.Ended = "error"
+	case s.failing() > 0:
+		err = fmt.Errorf("%s could not be written: the lines above have the cause", entries(s.failing()))
+		s.Exit = cli.ExitFailed
+	}
 	if err != nil {
-		s.Ended, s.Error = "error", cli.Text(err)
+		s.Error = cli.Text(err)
 		r.console.Fail(err)
 	}
 	var code int

@@ -56,6 +56,9 @@ func (j *judgement) row(r *Row) {
 	if s.EntryFailing {
 		x.itself(Warning, EntryFailing, 0)
 	}
+	if s.EntryCrowded {
+		x.itself(Warning, EntryCrowded, 0)
+	}
 	x.peers()
 	x.losses()
 	x.unconfirmed()

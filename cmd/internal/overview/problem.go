@@ -61,6 +61,7 @@ const (
 	PoolEmpty        = "pool-empty"
 	PoolWasEmpty     = "pool-was-empty"
 	EntryFailing     = "entry-failing"
+	EntryCrowded     = "entry-crowded"
 	NoAnswer         = "no-answer"
 	NotAllowed       = "not-allowed"
 	NotObservable    = "not-observable"

@@ -59,15 +59,14 @@ func Main(args []string, s cli.Streams) int { return MainAs(program, args, s) }
 // makes no sense.
 func MainAs(name string, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
-	cli.SayWaits(program, s.Err)
+	signals := cli.TakeSignals(program, s.Err)
+	defer signals.Stop()
 	var flags Flags
 	if code, run := cli.Parse(cli.Program{Name: name, Description: description}, &flags, args, s); !run {
 		return code
 	}
-	ctx, hurry, stop := cli.Signals(context.Background(), &flags.Security, s.Err)
-	defer stop()
-	defer cli.LeaveWaits(ctx, hurry, program, s.Err)()
-	return Run(ctx, hurry, program, &flags, s)
+	signals.Reread(&flags.Security)
+	return Run(signals.Asked, signals.Hurry, program, &flags, s)
 }
 
 // Defaults returns flags as they are by default, to publish records of standard input that
@@ -161,12 +160,13 @@ func (r *run) run(ctx context.Context) (err error) {
 	stopping := cli.Ready(r.console, n.Loop().Post)
 	told := r.tellReceivers()
 	err = r.publishAll(ctx)
+	away := r.inputAway()
 	stopping()
 	told()
 	if err != nil {
 		return errors.Join(err, r.drain(stopped, err))
 	}
-	return errors.Join(r.drain(stopped, nil), r.shortcoming(), unackedError(r.unacked.Load()))
+	return errors.Join(r.drain(stopped, nil), r.shortcoming(), away, unackedError(r.unacked.Load()))
 }
 
 func (r *run) onEvent(e bus.Event) {

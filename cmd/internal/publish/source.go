@@ -42,7 +42,7 @@ func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, e
 	if f.Input == "-" {
 		in.name = "standard input"
 	} else {
-		if in.file, err = stuck.Open(f.Input); err != nil {
+		if in.file, err = stuck.OpenFileAside(f.Input, os.O_RDONLY, 0); err != nil {
 			return nil, err
 		}
 		in.r = in.file
@@ -119,7 +119,7 @@ type input struct {
 	say     func(string, ...any)
 
 	r       io.Reader
-	file    *os.File // r, if it is a file
+	file    *stuck.File // r, if it is a file
 	reader  *record.Reader
 	message []byte // with a record header; made anew for each
 	records uint64 // of this pass

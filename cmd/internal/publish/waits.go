@@ -4,12 +4,14 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // What the command waits for before it publishes: its input, and subscribers.
@@ -31,8 +33,17 @@ func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 		r.source = got.source
 		return got.err == nil, got.err
 	case <-ctx.Done():
-		return false, r.end(context.Cause(ctx))
+		return false, errors.Join(r.end(context.Cause(ctx)), r.inputAway())
 	}
+}
+
+// inputAway returns an error if the input is waited for because its file system does not answer:
+// what is still in it is not published.
+func (r *run) inputAway() error {
+	if r.flags.Emulate != nil || !stuck.IsLate(r.flags.Input) {
+		return nil
+	}
+	return fmt.Errorf("--input %s: its file system does not answer: what is left in it is not published", r.flags.Input)
 }
 
 // waitSubscribers waits for the subscribers that the flags ask for, and says

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
@@ -30,7 +29,7 @@ func open(files []string) (recording.Readers, error) {
 
 // interruptible is a file that cannot be read any more once ctx has ended.
 type interruptible struct {
-	*os.File
+	*stuck.File
 	ctx context.Context
 }
 
@@ -44,7 +43,7 @@ func (f interruptible) ReadAt(b []byte, offset int64) (int, error) {
 
 // openInterruptible is open for what has no end of its own to ctx.
 func openInterruptible(ctx context.Context, names []string) (rs recording.Readers, closeAll func() error, err error) {
-	var files []*os.File
+	var files []*stuck.File
 	closeAll = func() error {
 		var errs []error
 		for _, f := range files {
@@ -58,7 +57,7 @@ func openInterruptible(ctx context.Context, names []string) (rs recording.Reader
 			return nil, nil, errors.Join(&cli.UsageError{Err: err}, closeAll())
 		}
 		files = append(files, f)
-		beingWritten := flock.IsExclusive(f)
+		beingWritten := flock.IsExclusive(f.File)
 		info, err := f.Stat()
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())

@@ -40,7 +40,7 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 		return &cli.UsageError{Err: err}
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if !flock.Exclusive(f) {
+	if !flock.Exclusive(f.File) {
 		return &cli.UsageError{Err: fmt.Errorf("%s is being written now: end its recorder first, which writes the index", sanitize.Text(c.File))}
 	}
 	stat, err := f.Stat()
@@ -72,7 +72,7 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 
 // complete writes the end of a file in its place. If it does not get that far, the file
 // can be read by a walk as before.
-func complete(f *os.File, size int64, tail []byte) error {
+func complete(f *stuck.File, size int64, tail []byte) error {
 	if err := f.Truncate(size); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func complete(f *os.File, size int64, tail []byte) error {
 }
 
 // copy writes a new file with another end.
-func (c *Index) copy(ctx context.Context, f *os.File, size int64, tail []byte) error {
+func (c *Index) copy(ctx context.Context, f *stuck.File, size int64, tail []byte) error {
 	out, err := createFile(c.Out)
 	if err != nil {
 		return err

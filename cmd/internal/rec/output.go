@@ -18,7 +18,7 @@ import (
 
 // output is a recording that is being written. It is there only if all of it is.
 type output struct {
-	file   *os.File
+	file   *stuck.File
 	writer *recording.Writer
 
 	messages, events uint64
@@ -72,7 +72,7 @@ func (o *output) close(err error) error {
 // createFile makes the file of --out, which must not exist.
 //
 //   - Errors: a *cli.UsageError if it exists; those of making it.
-func createFile(path string) (*os.File, error) {
+func createFile(path string) (*stuck.File, error) {
 	f, err := stuck.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s exists: give another name, or remove it first", sanitize.Text(path))}
@@ -84,9 +84,9 @@ func createFile(path string) (*os.File, error) {
 }
 
 // closeFile closes a new file, and removes it after an error, which it returns.
-func closeFile(f *os.File, err error) error {
+func closeFile(f *stuck.File, err error) error {
 	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(cli.Removed(f.Name(), err), os.Remove(f.Name()))
+		err = errors.Join(cli.Removed(f.Name(), err), stuck.Remove(f.Name()))
 	}
 	return err
 }

@@ -68,6 +68,8 @@ func (d *fakeDisk) create(part int) (file, error) {
 	return d.parts[part], nil
 }
 
+func (d *fakeDisk) name(part int) string { return partName("run.tbr", part) }
+
 func (d *fakeDisk) finish(part int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,8 +103,11 @@ type fakeFile struct {
 // Write implements io.Writer.
 func (f *fakeFile) Write(p []byte) (int, error) {
 	<-time.After(f.disk.slow)
-	if f.disk.stuck != nil {
-		<-f.disk.stuck
+	f.disk.mu.Lock()
+	stuck := f.disk.stuck
+	f.disk.mu.Unlock()
+	if stuck != nil {
+		<-stuck
 	}
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()

@@ -34,6 +34,10 @@ type disk interface {
 	// has a reader.
 	create(part int) (file, error)
 
+	// name returns what a part is called; "": it is a FIFO or a device, which waits for
+	// its other end.
+	name(part int) string
+
 	// finish gives the part that was created last its name, once it has a header.
 	finish(part int) error
 
@@ -47,6 +51,7 @@ type folder struct {
 	force bool
 	fifo  bool   // or a device: what is no file and no folder
 	sync  bool   // the folder, after a file in it got its name
+	begun bool   // the recorder ends without the folder from now on
 	made  bool   // there is a part that has not got its name
 	last  *named // the part that is written
 }
@@ -56,8 +61,8 @@ type folder struct {
 // Errors: there is one, and force is false or another recorder is writing it; those of the
 // system.
 func newFolder(path string, force bool) (*folder, error) {
-	defer stuck.On(path)()
 	f := &folder{path: path, force: force}
+	defer f.waits()()
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -90,7 +95,7 @@ func unclaimed(name string) error {
 	if err != nil {
 		return err
 	}
-	if flock.IsExclusive(file) {
+	if flock.IsExclusive(file.File) {
 		err = errClaimed(name)
 	}
 	return errors.Join(err, file.Close())
@@ -98,6 +103,22 @@ func unclaimed(name string) error {
 
 func errClaimed(name string) error {
 	return fmt.Errorf("%s is being written by another program: end it, or choose another name", name)
+}
+
+// waits notes that a call for the folder is waited for.
+func (f *folder) waits() (over func()) {
+	if f.begun {
+		return stuck.Aside(f.path)
+	}
+	return stuck.On(f.path)
+}
+
+// name implements disk.
+func (f *folder) name(part int) string {
+	if f.fifo {
+		return ""
+	}
+	return partName(f.path, part)
 }
 
 // partName returns the name of a part.
@@ -139,7 +160,6 @@ func (f *folder) temporary() string { return f.path + ".new" }
 
 // create implements disk.
 func (f *folder) create(part int) (file, error) {
-	defer stuck.Aside(f.path)() // the recorder ends without it
 	if f.fifo {
 		// Not for reading too: then a FIFO would have this process as its reader, and
 		// would never be seen to close.
@@ -149,6 +169,7 @@ func (f *folder) create(part int) (file, error) {
 		}
 		return pipe{&named{opened, f.path}}, nil
 	}
+	defer stuck.Aside(f.path)() // the recorder ends without it
 	opened, err := os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE, 0o666)
 	name := partName(f.path, part) // what fails under the other name leaves nothing of it
 	if err != nil {
@@ -202,6 +223,7 @@ func (f *folder) finish(part int) error {
 	if f.fifo {
 		return nil
 	}
+	defer f.waits()()
 	if part == 0 && f.force {
 		if err := f.removeAll(); err != nil {
 			return err
@@ -214,7 +236,7 @@ func (f *folder) finish(part int) error {
 	if err := os.Rename(f.temporary(), name); err != nil {
 		return err
 	}
-	f.made = false
+	f.made, f.begun = false, true
 	if !f.sync {
 		return nil
 	}
@@ -239,6 +261,7 @@ func (f *folder) removeAll() error {
 // abandon removes what create has made, if it has not got its name.
 func (f *folder) abandon() {
 	if f.made {
+		defer stuck.On(f.path)() // the last that is done
 		_ = os.Remove(f.temporary())
 	}
 }
@@ -248,11 +271,37 @@ func (f *folder) free() (n uint64, ok bool, err error) {
 	if f.fifo {
 		return 0, false, nil
 	}
+	defer f.waits()()
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(f.path), &st); err != nil {
 		return 0, false, fmt.Errorf("free space of %s: %w", filepath.Dir(f.path), err)
 	}
 	return st.Bavail * uint64(st.Bsize), true, nil
+}
+
+// watched is a file of which it is said when its file system does not answer. The recorder ends
+// without it.
+type watched struct {
+	file
+	name string
+}
+
+// Write implements file.
+func (w watched) Write(p []byte) (int, error) {
+	defer stuck.Aside(w.name)()
+	return w.file.Write(p)
+}
+
+// Sync implements file.
+func (w watched) Sync() error {
+	defer stuck.Aside(w.name)()
+	return w.file.Sync()
+}
+
+// Close implements file.
+func (w watched) Close() error {
+	defer stuck.Aside(w.name)()
+	return w.file.Close()
 }
 
 // pieceBytes is the most that a file is given at once, so that a slow one can be told from

@@ -77,6 +77,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return err
 	}
 	r.console.Follow(ctx)
+	r.console.SayWaits()
 	if err := r.open(ctx); err != nil {
 		return errors.Join(err, r.console.Close())
 	}

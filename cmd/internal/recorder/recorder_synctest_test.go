@@ -15,6 +15,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/stuck"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -354,6 +355,37 @@ func TestADisconnectIsAHole(t *testing.T) {
 		}
 		if joined := b.events(recording.Joined, recording.Lost); len(joined) < 3 {
 			t.Errorf("got events %v, want it lost and joined again", joined)
+		}
+	})
+}
+
+// TestADiskThatDoesNotAnswerIsNamed: once, and that it answers again; the line of status has it,
+// and what is recorded is whole.
+func TestADiskThatDoesNotAnswerIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		b := newBed(t, "5-6 run.tbr --count 40 --flush-every 1s", new(fakeDisk))
+		b.run.console.SayWaits()
+		defer stuck.Say(nil) // the console is of this bubble
+		err := b.during(t.Context(), func() {
+			b.publish(20)
+			time.Sleep(2 * time.Second)
+			b.disk.mu.Lock()
+			b.disk.stuck = answers
+			b.disk.mu.Unlock()
+			b.publish(10)
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			if n, late := stuck.Late(); !late || n.Path != "run.tbr" {
+				t.Errorf("got %v %v, want that run.tbr is waited for", n, late)
+			}
+			close(answers)
+			b.publish(10)
+		})
+		b.check(err, 0, true)
+		if said := b.err.String(); strings.Count(said, "waiting for run.tbr: its file system does not answer, since ") != 1 ||
+			strings.Count(said, "run.tbr: its file system answers again, after ") != 1 {
+			t.Errorf("got %q, want once that it does not answer, and that it does again", said)
 		}
 	})
 }

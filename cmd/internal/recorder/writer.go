@@ -45,7 +45,7 @@ func newWriter(c *Command, d disk, h recording.Header) (*writer, error) {
 		return nil, fmt.Errorf("%w: not begun", err)
 	}
 	var err error
-	if w.file, err = d.create(0); err != nil {
+	if w.file, err = w.create(0); err != nil {
 		return nil, err
 	}
 	_, blockBytes := c.blocks()
@@ -54,6 +54,15 @@ func newWriter(c *Command, d disk, h recording.Header) (*writer, error) {
 		return nil, errors.Join(err, w.file.Close())
 	}
 	return w, nil
+}
+
+// create makes a part.
+func (w *writer) create(part int) (file, error) {
+	f, err := w.disk.create(part)
+	if name := w.disk.name(part); err == nil && name != "" {
+		f = watched{f, name}
+	}
+	return f, err
 }
 
 // begin gives the first part its name: what was there is gone.
@@ -120,7 +129,7 @@ func (w *writer) rotate() error {
 	if err := w.awaitClosed(); err != nil {
 		return err
 	}
-	next, err := w.disk.create(w.part + 1)
+	next, err := w.create(w.part + 1)
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,7 @@ type run struct {
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	r := newRun(c, e)
 	r.console.Follow(ctx)
+	r.console.SayWaits()
 	r.open = func(cfg bus.PublisherConfig) (*bus.Publisher, error) {
 		n, err := e.Node()
 		if err != nil {

@@ -36,6 +36,44 @@ func TestAPublisherEndsWhileItsFolderIsAway(t *testing.T) {
 	}
 }
 
+// TestAnOutputThatGoesAway is said, once, while messages come; a signal ends the program after
+// all, and what has not been written is counted.
+func TestAnOutputThatGoesAway(t *testing.T) {
+	notShort(t)
+	for _, test := range []struct{ name, command string }{
+		{"a recording", "tagbus --bus LOCAL --json record 1 AWAY/a.rec --flush-every 100ms"},
+		{"a recording that is synced", "tagbus --bus LOCAL --json record 1 AWAY/a.rec --fsync block --flush-every 100ms"},
+		{"the output of a subscriber", "subscriber --bus LOCAL --tags 1 --output AWAY/a.rec --json"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m, local := mountAway(t), t.TempDir()
+			if err := os.WriteFile(filepath.Join(m.path, "closed"), nil, 0o600); err != nil { // the kernel asks no FLUSH again
+				t.Fatal(err)
+			}
+			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			pub := run(t, "publisher", "publisher", "--bus", local, "--tags", "1", "--emulate", "100", "--rate", "100")
+			p := run(t, words[0], words...)
+			pub.await("subscribed .*")
+			m.goes()
+			p.await("waiting for .*/a.rec: its file system does not answer, since ")
+			p.signal(syscall.SIGTERM)
+			p.await("waiting for .*a.rec to take what has arrived")
+			p.signal(syscall.SIGTERM)
+			p.finish(1)
+			var s struct {
+				NotWritten uint64 `json:"not_written"`
+			}
+			p.summary(&s)
+			if s.NotWritten == 0 {
+				t.Errorf("got none that were not written, want some")
+			}
+			pub.signal(syscall.SIGTERM)
+			pub.finish(0)
+		})
+	}
+}
+
 // TestCommandsWhoseFilesAreAway say so, and end when they are told to, or by themselves.
 func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	notShort(t)
@@ -50,7 +88,6 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 		}
 	}
 	m.goes()
-	const killed = -1 // by the signal: the program has not begun to take them
 	for _, test := range []struct {
 		command string
 		says    string
@@ -65,10 +102,16 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 		{"subscriber --bus AWAY --tags 1 --receive", "not in the directory yet.*file system does not answer", false, 1},
 		{"tagbus --bus AWAY record 1 LOCAL/a.rec", "file system does not answer", false, 0},
 		{"subscriber --bus LOCAL --tags 1 --output AWAY/out", "waiting for .*/out: its file system does not answer", false, 1},
-		{"subscriber --bus LOCAL --tags 1 --config AWAY/config.toml", "waiting for .*/config.toml: its file system does not answer", false, killed},
+		{"subscriber --bus LOCAL --tags 1 --config AWAY/config.toml", "waiting for .*/config.toml: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL record 1 AWAY/b.rec", "waiting for .*/b.rec: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL replay AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
 		{"tagbus rec info AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
+		{"publisher --bus LOCAL --tags 1 --input AWAY/x --record lines", "waiting for .*/x: its file system does not answer", false, 1},
+		{"tagbus losses --loss-file AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
+		{"tagbus --bus LOCAL targets --output AWAY/targets.json", "waiting for .*: its file system does not answer", false, 1},
+		{"tagbus cert init --dir AWAY/ca --name x", "waiting for .*/ca: its file system does not answer", false, 1},
+		{"tagbus --bus LOCAL sub 1 --payloads AWAY/x --format json", "waiting for .*/x: its file system does not answer", false, 1},
+		{"tagbus --config AWAY/config.toml --bus LOCAL ls", "waiting for .*/config.toml: its file system does not answer", false, 1},
 		{"tagbus cert show AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
 		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --backend tls --cert AWAY/x --key AWAY/x --ca AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
 		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --loss-file AWAY/loss", "waiting for .*/loss: its file system does not answer", false, 0},

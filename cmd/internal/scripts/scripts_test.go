@@ -24,12 +24,13 @@ import (
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
 	"tagbus/cmd/internal/tagbus"
+	"tagbus/internal/stuck"
 )
 
 // raceOptions keep each process from sleeping for a second at its end.
 const raceOptions = "atexit_sleep_ms=10"
 
-// The main goroutine stays on the first thread, as in the programs: see cli.Aside.
+// The main goroutine stays on the first thread, as in the programs: see stuck.Main.
 func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		takeSignals()
 	}
 	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	command := func(main func() int) func() { return func() { os.Exit(cli.Aside(main)) } }
+	command := func(main func() int) func() { return func() { os.Exit(stuck.Main(main)) } }
 	testscript.Main(m, map[string]func(){
 		"publisher": command(func() int { return publish.Main(withBackend(os.Args[1:], true), streams) }),
 		"subscriber": command(func() int {

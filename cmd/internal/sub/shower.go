@@ -78,7 +78,7 @@ func newShower(c *Command, out io.Writer) (*shower, error) {
 	if c.Out == "" {
 		return s, nil
 	}
-	return s, os.MkdirAll(c.Out, 0o777)
+	return s, stuck.MkdirAll(c.Out, 0o777)
 }
 
 // showAll shows what is in the queue until its end.

@@ -79,6 +79,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	}
 	r := newRun(c, e)
 	r.console.Follow(ctx)
+	r.console.SayWaits()
 	cfg := bus.SubscriberConfig{Common: bus.Common{Name: name, OnEvent: r.onEvent}}
 	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
 		return errors.Join(err, r.console.Close())

@@ -36,7 +36,7 @@ const (
 type output struct {
 	failed func(error)          // told once of an error outside write
 	say    func(string, ...any) // nil: not
-	file   *os.File             // nil for standard output
+	file   *stuck.File          // nil for standard output
 	to     *pieces
 	begun  bool
 	stop   chan struct{}
@@ -75,7 +75,7 @@ func (p *pieces) Write(b []byte) (n int, err error) {
 }
 
 // namedFile is a file whose errors say what to do about a disk that is full.
-type namedFile struct{ *os.File }
+type namedFile struct{ *stuck.File }
 
 // Write implements io.Writer.
 func (f namedFile) Write(p []byte) (int, error) {
@@ -104,7 +104,6 @@ func openOutput(f *Flags, stdout io.Writer, say func(string, ...any), failed fun
 // begin replaces what is in the file, now that messages may come.
 func (o *output) begin() error {
 	if o.file != nil {
-		defer stuck.Using(o.file)()
 		info, err := o.file.Stat()
 		if err == nil && info.Mode().IsRegular() {
 			err = o.file.Truncate(0)
@@ -112,6 +111,7 @@ func (o *output) begin() error {
 		if err != nil {
 			return err
 		}
+		o.file.Aside() // the end waits for it only so long
 	}
 	o.begun = true
 	go o.flushNowAndThen()

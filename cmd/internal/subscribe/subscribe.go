@@ -41,17 +41,17 @@ func Main(args []string, s cli.Streams) int { return MainAs(program, args, s) }
 // makes no sense.
 func MainAs(name string, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
-	cli.SayWaits(program, s.Err)
+	signals := cli.TakeSignals(program, s.Err)
+	defer signals.Stop()
 	var flags Flags
 	if code, run := cli.Parse(cli.Program{Name: name, Description: description}, &flags, args, s); !run {
 		return code
 	}
-	ctx, hurry, stop := cli.Signals(context.Background(), &flags.Security, s.Err)
-	defer stop()
-	defer cli.LeaveWaits(ctx, hurry, program, s.Err)()
+	signals.Reread(&flags.Security)
+	ctx := signals.Asked
 	r := &run{
 		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Log), streams: s,
-		ending: session.NewEnding(), received: make(chan struct{}), hurry: hurry, presence: session.Presence{Wanted: flags.Tags},
+		ending: session.NewEnding(), received: make(chan struct{}), hurry: signals.Hurry, presence: session.Presence{Wanted: flags.Tags},
 	}
 	r.console.Follow(ctx)
 	r.console.SayWaits()

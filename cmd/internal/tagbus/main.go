@@ -37,7 +37,8 @@ func Main(args []string, s cli.Streams) int {
 		rest := append(args[:at:at], args[at+1:]...)
 		return programs[name](programName+" "+name, rest, s)
 	}
-	cli.SayWaits(programName, s.Err)
+	signals := cli.TakeSignals(programName, s.Err)
+	defer signals.Stop()
 	var flags Commands
 	chosen, name, code, run := cli.ParseCommand(about, &flags, args, s)
 	if !run {
@@ -47,10 +48,8 @@ func Main(args []string, s cli.Streams) int {
 	if needed := !ok || busless.NeedsBus(); needed && flags.Bus == "" {
 		return cli.Refuse(about, name, tool.ErrNoBus, s)
 	}
-	ctx, hurry, stop := cli.Signals(context.Background(), &flags.Security, s.Err)
-	defer stop()
-	defer cli.LeaveWaits(ctx, hurry, programName, s.Err)()
-	return runCommand(ctx, hurry, name, chosen.(command), &flags.Flags, s)
+	signals.Reread(&flags.Security)
+	return runCommand(signals.Asked, signals.Hurry, name, chosen.(command), &flags.Flags, s)
 }
 
 // runCommand runs a command, says what went wrong, and returns the exit code.

@@ -23,6 +23,7 @@ import (
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // Command is the command line of targets.
@@ -206,13 +207,13 @@ func marshal(groups []Group) ([]byte, error) {
 
 // replace makes text the content of a file, which others always see as a whole.
 func replace(name string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp") // Prometheus reads no such name
+	f, err := stuck.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp") // Prometheus reads no such name
 	if err != nil {
 		return fmt.Errorf("--output: %w", cli.FileError(name, err))
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name()) // it is not there if its creation failed
+			_ = stuck.Remove(f.Name()) // it is not there if its creation failed
 			err = fmt.Errorf("--output: %w", cli.FileError(name, err))
 		}
 	}()
@@ -224,7 +225,7 @@ func replace(name string, text []byte) (err error) {
 		err = closed
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = stuck.Rename(f.Name(), name)
 	}
 	return err
 }

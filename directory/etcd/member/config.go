@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tagbus/internal/stuck"
 )
 
 const (
@@ -171,7 +173,7 @@ func (t TLS) check() (errs []error) {
 			errs = append(errs, &SettingError{file.setting, "", ErrInvalidConfig, nil, "give all three files of TLS, or none"})
 			continue
 		}
-		if _, err := os.ReadFile(file.path); err != nil {
+		if _, err := stuck.ReadFile(file.path); err != nil {
 			errs = append(errs, &SettingError{file.setting, file.path, ErrInvalidConfig, err, "give a file in PEM that this user may read"})
 		}
 	}

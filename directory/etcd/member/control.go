@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"tagbus/internal/stuck"
 )
 
 // controlFolder is where a member has its sockets, within its folder of data. What reaches them
@@ -29,10 +31,10 @@ const maxSocketPath = 107
 //   - Errors: *SettingError.
 func makeControl(data string) error {
 	path := filepath.Join(data, controlFolder)
-	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
+	if err := stuck.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
 		return folderError(path, err)
 	}
-	info, err := os.Lstat(path)
+	info, err := stuck.Lstat(path)
 	if err != nil {
 		return folderError(path, err)
 	}
@@ -42,7 +44,7 @@ func makeControl(data string) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return &SettingError{"Data", path, ErrForeign, fmt.Errorf("it belongs to user %d", stat.Uid), "remove it, and start the member as the user that it always has"}
 	}
-	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a folder
+	if err := stuck.Chmod(path, 0o700); err != nil { //nolint:gosec // a folder
 		return folderError(path, err)
 	}
 	return nil
@@ -58,6 +60,7 @@ func socketPath(data, name string) (path string, descriptor int, err error) {
 	if path = filepath.Join(folder, name); len(path) <= maxSocketPath {
 		return path, -1, nil
 	}
+	defer stuck.On(folder)()
 	descriptor, err = syscall.Open(folder, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return "", -1, folderError(folder, err)

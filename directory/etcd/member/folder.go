@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"go.etcd.io/etcd/server/v3/storage/wal"
+	"tagbus/internal/stuck"
 )
 
 // Names within the folder of a member. etcd keeps its files in "member".
@@ -23,7 +24,7 @@ const (
 // folder is the data of a member, which this process has to itself.
 type folder struct {
 	path string
-	lock *os.File
+	lock *stuck.File
 }
 
 // settings are what a folder keeps of a Config, and what the member has become.
@@ -44,11 +45,11 @@ const settingsFormat = 1
 //
 //   - Errors: *SettingError.
 func openFolder(path string) (*folder, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := stuck.MkdirAll(path, 0o700); err != nil {
 		return nil, folderError(path, err)
 	}
 	name := filepath.Join(path, lockFile)
-	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := stuck.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, folderError(path, err)
 	}
@@ -76,7 +77,7 @@ func (f *folder) ran() bool { return wal.Exist(filepath.Join(f.path, etcdFolder,
 //   - Errors: *SettingError with ErrForeign for a folder of etcd or of another program,
 //     ErrDamaged.
 func (f *folder) read(adopt bool) (s settings, err error) {
-	text, err := os.ReadFile(filepath.Join(f.path, settingsFile))
+	text, err := stuck.ReadFile(filepath.Join(f.path, settingsFile))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return settings{}, f.ours(adopt)
@@ -100,7 +101,7 @@ func (f *folder) ours(adopt bool) error {
 	if f.ran() && !adopt {
 		return &SettingError{"Data", f.path, ErrForeign, errors.New("an etcd server ran there"), "give another folder; or the name of that server, too, if it was made of a snapshot for this member"}
 	}
-	entries, err := os.ReadDir(f.path)
+	entries, err := stuck.ReadDir(f.path)
 	if err != nil {
 		return folderError(f.path, err)
 	}
@@ -132,19 +133,19 @@ func (f *folder) write(s settings) error {
 
 // replace writes a file and puts it in the place of an old one.
 func replace(path string, text []byte) (err error) {
-	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := stuck.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return inPlace(path, err)
 	}
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
-		return errors.Join(inPlace(path, err), os.Remove(file.Name()))
+		return errors.Join(inPlace(path, err), stuck.Remove(file.Name()))
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
+	if err := stuck.Rename(file.Name(), path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	dir, err := stuck.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}

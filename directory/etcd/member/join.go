@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/status"
+	"tagbus/internal/stuck"
 
 	"tagbus/directory/etcd/internal/guard"
 )
@@ -38,7 +38,9 @@ func (t TLS) config() (*tls.Config, error) {
 		return nil, nil
 	}
 	info := transport.TLSInfo{CertFile: t.Cert, KeyFile: t.Key, TrustedCAFile: t.CA}
+	over := stuck.On(t.Cert)
 	config, err := info.ClientConfig()
+	over()
 	if err != nil {
 		return nil, &SettingError{"TLS", t.Cert, ErrInvalidConfig, err, "give a certificate, its key, and the certificates that sign others, in PEM"}
 	}
@@ -81,7 +83,7 @@ func DialFolder(data string) (*clientv3.Client, error) {
 	if err != nil {
 		return nil, folderError(data, err)
 	}
-	if _, err := os.Stat(filepath.Join(absolute, controlFolder, clientSocket)); err != nil {
+	if _, err := stuck.Stat(filepath.Join(absolute, controlFolder, clientSocket)); err != nil {
 		return nil, &SettingError{"Data", data, ErrFolder, err, "give the folder of a member that runs, as its user or as root"}
 	}
 	path, _, err := socketPath(absolute, clientSocket) // its descriptor lives as long as the client

@@ -164,6 +164,7 @@ func Situations() []Situation {
 	add("connections break", overview.Warning, overview.ConnectionsBreak, "felix-1", first(func(s *state.State) { s.Broken = 3 }))
 	add("the pool is empty", overview.Warning, overview.PoolEmpty, "felix-1", first(func(s *state.State) { s.Sending.PoolFreePages = 0 }))
 	add("an entry cannot be renewed", overview.Warning, overview.EntryFailing, "felix-1", first(func(s *state.State) { s.EntryFailing = true }))
+	add("an entry is one of too many", overview.Warning, overview.EntryCrowded, "felix-1", first(func(s *state.State) { s.EntryCrowded = true }))
 	add("the folder has too many names", overview.Error, overview.FolderFull, "", func(o *overview.Overview) { o.Full = true })
 	add("the directory does not answer", overview.Error, overview.DirectoryAway, "", func(o *overview.Overview) {
 		o.Rows, o.Problem = nil, errors.New("the servers do not answer")

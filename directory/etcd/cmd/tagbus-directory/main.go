@@ -6,10 +6,18 @@ package main
 
 import (
 	"os"
+	"runtime"
+
+	"tagbus/internal/stuck"
 
 	"tagbus/directory/etcd/cmd/internal/members"
 )
 
+// The main goroutine stays on the first thread of the process: see stuck.Main.
+func init() { runtime.LockOSThread() }
+
 func main() {
-	os.Exit(members.Main(os.Args[1:], members.Streams{Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(stuck.Main(func() int {
+		return members.Main(os.Args[1:], members.Streams{Out: os.Stdout, Err: os.Stderr})
+	}))
 }

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 
 	"tagbus/directory/etcd/member"
 )
@@ -128,7 +129,7 @@ func (f *snapshotFlags) run(ctx context.Context, s Streams) error {
 	return f.with(func(client *clientv3.Client) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, careTime)
 		defer cancel()
-		file, err := os.OpenFile(f.File, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		file, err := stuck.OpenFile(f.File, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
 		}
@@ -137,7 +138,7 @@ func (f *snapshotFlags) run(ctx context.Context, s Streams) error {
 			err = file.Sync()
 		}
 		if err = errors.Join(err, file.Close()); err != nil {
-			return errors.Join(fmt.Errorf("no snapshot: %w", err), os.Remove(f.File))
+			return errors.Join(fmt.Errorf("no snapshot: %w", err), stuck.Remove(f.File))
 		}
 		if f.JSON {
 			return json.NewEncoder(s.Out).Encode(done)

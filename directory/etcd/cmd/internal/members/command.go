@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"tagbus/internal/build"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/signals"
+	"tagbus/internal/stuck"
 
 	"tagbus/directory/etcd/member"
 )
@@ -77,15 +80,16 @@ const description = "A member of a directory on etcd, for sites that have no etc
 //   - Blocks: until the command is done; a member runs until a signal ends it.
 func Main(args []string, s Streams) int {
 	signal.Ignore(syscall.SIGPIPE) // a log whose reader has gone ends no member
-	var stop func()
-	defer func() {
-		if stop != nil {
-			stop()
-		}
-	}()
-	return run(args, s, func(f *flags) (ctx context.Context) {
-		// etcd reads certificates again by itself, at each handshake.
-		ctx, _, stop = signals.Watch(context.Background(), signals.Config{Rereads: f.Run.Cert != "", Stacks: s.Err, Status: ExitFailed})
+	stuck.Say(func(n stuck.Note) { _, _ = fmt.Fprintf(s.Err, "%s: %v\n", program, n) })
+	var rereads atomic.Bool
+	ctx, hurry, stop := signals.Watch(context.Background(), signals.Config{Rereads: rereads.Load, Stacks: s.Err, Status: ExitFailed})
+	defer stop()
+	defer stuck.Follow(ctx, hurry, func(path string) {
+		_, _ = fmt.Fprintf(s.Err, "%s: %v, %s\n", program, context.Cause(ctx), stuck.Text(path))
+		os.Exit(ExitFailed)
+	})()
+	return run(args, s, func(f *flags) context.Context {
+		rereads.Store(f.Run.Cert != "") // etcd reads certificates again by itself, at each handshake
 		return ctx
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
+	"tagbus/internal/stuck"
 )
 
 // resolver gives flags that are not on the command line their values: those of the
@@ -62,7 +63,11 @@ func (r *resolver) readFile(ctx *kong.Context) error {
 	if path == "" {
 		return nil
 	}
-	if _, err := toml.DecodeFile(path, &r.values); err != nil {
+	text, err := stuck.ReadFile(path)
+	if err == nil {
+		_, err = toml.Decode(string(text), &r.values)
+	}
+	if err != nil {
 		return fmt.Errorf("--config %s: %w", path, err)
 	}
 	known := []string{}

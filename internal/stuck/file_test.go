@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stuck
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestFilesAreUsed: what is written is read again, by each way, and no wait is left.
+func TestFilesAreUsed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	must(err)
+	_, err = f.Write([]byte("one "))
+	must(err)
+	_, err = f.WriteString("two ")
+	must(err)
+	_, err = io.Copy(f, strings.NewReader("three"))
+	must(err)
+	_, err = f.WriteAt([]byte("ONE"), 0)
+	must(err)
+	f.Aside()
+	must(f.Sync())
+	must(f.Chmod(0o644))
+	must(f.Truncate(11))
+	info, err := f.Stat()
+	must(err)
+	_, err = f.Seek(0, io.SeekStart)
+	must(err)
+	var all bytes.Buffer
+	_, err = io.Copy(&all, f)
+	must(err)
+	must(f.Close())
+	if got, want := all.String(), "ONE two thr"; got != want || info.Size() != int64(len(want)) {
+		t.Errorf("got %q and %d bytes, want %q", got, info.Size(), want)
+	}
+	again, err := ReadFile(path)
+	must(err)
+	if !bytes.Equal(again, all.Bytes()) {
+		t.Errorf("got %q, want %q", again, all.Bytes())
+	}
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	for w := range process.all {
+		t.Errorf("%s is waited for still", w.path)
+	}
+}
+
+// TestFIFOsAreNotWaitedFor: to wait for the other end is no fault of a file system.
+func TestFIFOsAreNotWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	f.Aside()
+	if reflect.ValueOf(f.wait).Pointer() != reflect.ValueOf(never).Pointer() {
+		t.Error("its calls are waited for, want not")
+	}
+}
+
+// TestEachCallOfAFileIsItsOwn: a method of os.File that is not here would not be waited for.
+func TestEachCallOfAFileIsItsOwn(t *testing.T) {
+	harmless := []string{"Fd", "Name", "Seek", "SyscallConn", "SetDeadline", "SetReadDeadline", "SetWriteDeadline"}
+	unused := []string{"Chdir", "Chown", "ReadDir", "Readdir", "Readdirnames"}
+	ours := reflect.TypeFor[*File]()
+	for i := range ours.NumMethod() {
+		m := ours.Method(i)
+		if _, promoted := reflect.TypeFor[*os.File]().MethodByName(m.Name); !promoted || slices.Contains(harmless, m.Name) || slices.Contains(unused, m.Name) {
+			continue
+		}
+		if own := methods(t); !slices.Contains(own, m.Name) {
+			t.Errorf("%s is that of os.File, want one that is waited for", m.Name)
+		}
+	}
+}
+
+// methods returns the names of the methods in the source.
+func methods(t *testing.T) (names []string) {
+	text, err := os.ReadFile("file.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "func (f *File) "); ok {
+			names = append(names, name[:strings.IndexByte(name, '(')])
+		}
+	}
+	return names
+}
