@@ -59,7 +59,7 @@ func HeldOf(p *Publisher) (h Held) {
 // many entries of events wait to be told. Loop only.
 func WaitingIn(s *Subscriber) (answers, events int) {
 	for _, src := range s.sources {
-		answers = max(answers, src.out.Bytes())
+		answers = max(answers, src.out.Queue().Bytes())
 	}
 	return answers, s.events.Waiting()
 }

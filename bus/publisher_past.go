@@ -3,12 +3,15 @@
 package bus
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/state"
 	"tagbus/internal/sanitize"
+	"tagbus/tags"
 )
 
 // past is what a publisher remembers of the earlier connections of a subscriber. Each look at
@@ -63,4 +66,40 @@ func (b *past) portray(peer *state.Peer) {
 	peer.Broken, peer.StallsEnded = b.broken, b.stalls
 	peer.FirstBroken, peer.LastBroken = portrait.Time(b.first), portrait.Time(b.last)
 	peer.BrokenReason = sanitize.Cut(sanitize.Error(b.cause), state.MaxReason)
+}
+
+// lossOfTag is a tag of which a lane has lost messages.
+type lossOfTag struct {
+	tag    tags.Tag
+	policy string
+	counts ledger.Counts
+	lost   uint64
+}
+
+// portrayLostTags adds to each peer the tags of which it has lost most.
+func (p *Publisher) portrayLostTags(peers []state.Peer, q state.Question) {
+	if q.LostTags == 0 {
+		return
+	}
+	for i := range peers {
+		if state.Lost(peers[i].Losses) == 0 {
+			continue
+		}
+		first := portrait.NewFirst(q.LostTags, func(a, b lossOfTag) int {
+			return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.tag, b.tag), cmp.Compare(a.policy, b.policy))
+		})
+		for _, n := range p.lanesWith(peers[i].Instance) {
+			policy := n.Policy.String()
+			n.Each(func(tag tags.Tag, counts *ledger.Counts) {
+				if lost := portrait.Lost(counts); lost > 0 && (q.Tags.IsEmpty() || q.Tags.Contains(tag)) {
+					first.Add(lossOfTag{tag, policy, *counts, lost})
+				}
+			})
+		}
+		for _, x := range first.Sorted() {
+			peers[i].LostTags = append(peers[i].LostTags, state.LostTag{
+				Tag: x.tag, Policy: x.policy, Losses: portrait.Losses(&x.counts, new(ledger.Times)),
+			})
+		}
+	}
 }

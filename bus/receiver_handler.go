@@ -55,7 +55,7 @@ func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key,
 		return
 	}
 	h.r.seats.Leave(ep)
-	if src := ep.Context().(*source); h.r.leaving && !src.leaving {
+	if src := ep.Context().(*source); h.r.leaving && !src.out.Leaving() {
 		h.r.cutOff++
 	}
 	h.subscriber.OnConnectionClosed(ep, keys, cause)
@@ -158,7 +158,7 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 		return fmt.Errorf("%w: this is a receiver, which takes connections of senders", ErrProtocol)
 	case h.MaxMessageBytes < subscription.MaxControlBytes:
 		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
-	case src != nil && !samePeer(src.who, g.who):
+	case src != nil && !samePeer(src.rights.Peer(), g.who):
 		return errTakenInstance
 	case r.draining.Load():
 		return ErrClosed
@@ -230,5 +230,22 @@ func (r *Receiver) makeRoom(ep netio.Endpoint) error {
 	if gaveWay {
 		way.Context().(*source).fail(ErrGaveWay)
 	}
+	return nil
+}
+
+// observe makes the connection of a guest an observer.
+func (r *Receiver) observe(g *guest, h subscription.Hello) error {
+	if err := observable(h); err != nil {
+		return err
+	}
+	if r.draining.Load() {
+		return ErrClosed
+	}
+	hello, err := r.sub.helloTo("", 0)
+	if err != nil {
+		return err
+	}
+	r.guests.Leave(g)
+	r.observers.Enter(g.ep, hello, watching{g.peer, g.who})
 	return nil
 }

@@ -50,7 +50,7 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	})
 	b.op("unsubscribe", func() { must(b.tb, all.Unsubscribe(ctx)) })
 	b.on(func() {
-		known := &b.s.sources[p.instance].lanes[0].received
+		known := b.s.sources[p.instance].in.Known(0)
 		if want := n - n/3 + 100; known.Len() != want || known.Moving() {
 			b.tb.Errorf("got %d tags remembered in the end, and moving %v; want %d, false", known.Len(), known.Moving(), want)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory/memory"
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/memnet"
@@ -202,7 +203,7 @@ func TestSubscriber_theWorkIsProportional(t *testing.T) {
 
 // mostSteps is what a slice may take: its budget, and what one control message of a
 // publisher or one call causes at once.
-var mostSteps = workqueue.SliceSteps + 8192*(stepsPerTag+4)
+var mostSteps = workqueue.SliceSteps + 8192*(intake.StepsPerTag+4)
 
 // However many tags there are, or subscriptions, the loop is given back soon. With
 // TAGBUS_TESTS=all there are as many as the documentation promises, for some minutes.

@@ -5,24 +5,17 @@ package bus
 import (
 	"errors"
 	"io"
-	"net/netip"
 	"time"
 
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/events"
-	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/heartbeat"
-	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/request"
-	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/rights"
 	"tagbus/bus/internal/sendqueue"
-	"tagbus/bus/internal/wire"
 	"tagbus/bus/internal/workqueue"
-	"tagbus/identity"
 	"tagbus/netio"
-	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
@@ -32,112 +25,42 @@ import (
 type source struct {
 	contact  peerContact
 	sub      *Subscriber
-	met      time.Time      // when the first connection was ready
-	vanished bool           // reported so
-	fault    error          // why this side closes the connection, or has closed it
-	who      *identity.Peer // that the transport has proved; nil without Access
-	rights   tags.Set       // of which it may send messages, if there is Access
-	incoming group.Rights   // of the next line
-	granted  *tags.Set      // that this side may have of it, as it says; nil: all
-	awaiting bool           // nothing is asked for before it has said that
-	telling  bool           // what is wanted and not granted is being looked for
-	barred   bool           // one side has not let the other one in, at the last try
-	failure  error          // why the publisher ends, if it has said so: a *PeerFailedError
-	pausing  int            // reasons not to read, see pause
+	met      time.Time     // when the first connection was ready
+	vanished bool          // reported so
+	fault    error         // why this side closes the connection, or has closed it
+	rights   rights.Rights // of both sides
+	telling  bool          // what is wanted and not granted is being looked for
+	failure  error         // why the publisher ends, if it has said so: a *PeerFailedError
+	pausing  int           // reasons not to read, see pause
 	events   events.Conn
-	out      sendqueue.Queue // control messages
-	leaving  bool            // goodbye follows when all is sent
-	seek     seek
-	parted   bool      // goodbye is said; the connection is closed when it is sent
+	out      sendqueue.Control
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    heartbeat.Pulse
-	steps    int             // of work that the publisher's last message has caused
 	share    workqueue.Share // of the subscriber's work queue
 
-	asking  int           // groups that are being sent
-	wanting *Subscription // one that wanted the publisher when wanted last looked
-
-	forgetting            bool // what belonged to the last connection is being forgotten
-	revising, reviseAgain bool // all subscriptions are being revised; and then once more
-	seeking, seekAgain    bool // they are being searched for one that wants the publisher; and then once more
-
-	requests     request.Book[*Subscription]
-	lanes        []*sourceLane              // by the number of the lane
-	lostSum      uint64                     // of lanes: messages lost or left out of all tags
-	losses       ledger.Counts              // of the publisher
-	lossTimes    ledger.Times               // of losses
-	heardAt      uint32                     // second in which the last connection, which has ended, was heard last
-	superseded   uint64                     // messages that full queues with the policy Latest have left out
-	takesDropped bool                       // the publisher wants to hear what this side loses itself
-	told         map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
-	version      int                        // changes when targets may have changed
-	reader       wire.Reader
-	page         delivered       // counts of the page that is being delivered
-	came         came            // on this connection
-	origin       retain.Origin   // of the messages of a page
-	batches      []*Subscription // that have pending messages of this page
+	dial     dialing
+	requests request.Asker[*Subscription]
+	in       dispatcher
 
 	served overlap.Publisher[*source]
 }
 
 func newSource(s *Subscriber) *source {
 	src := &source{
-		sub:     s,
-		version: 1,
+		sub: s,
 	}
-	src.out = sendqueue.New(src.pause, src.resume)
+	src.out = sendqueue.NewControl(src.pause, src.resume, src.sayLast, src.fail)
+	src.dial.src = src
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.work.Share(src.pause, src.resume)
-	s.dialer.Prepare(&src.contact.Contact, src)
+	src.requests = request.NewAsker(asking{src}, &s.subs, &s.work, &src.share)
+	src.in.init(src)
+	s.dialer.Prepare(&src.contact.Contact, &src.dial)
 	src.contact.report, src.contact.host = src.event, s.host
-	src.origin.Init(s.retainer, src.keep)
 	return src
 }
-
-// keep keeps the memory of the page that is being delivered.
-func (src *source) keep() (netio.Retained, error) {
-	if src.contact.ep == nil {
-		return nil, netio.ErrNoMessage
-	}
-	return src.contact.ep.Retain()
-}
-
-// Open implements contact.User.
-func (src *source) Open(addr netip.AddrPort) error {
-	return src.contact.open(&src.sub.dialer, src.sub.backend, addr, netio.Params{
-		Receive: netio.ReceiveParams{
-			MaxMessageBytes:   frameBytes(src.contact.entry.PageBytes, src.contact.entry.MaxMessageBytes),
-			FirstMessageBytes: subscription.MaxHelloBytes,
-		},
-		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
-		Context:  src,
-	})
-}
-
-// Woken implements contact.User.
-func (src *source) Woken() {
-	src.consider()
-	if src.contact.Idle() {
-		src.unlisted()
-	}
-}
-
-// Tried implements contact.User: no subscription need wait for this publisher.
-func (src *source) Tried(err error) {
-	if err != nil {
-		src.contact.reportRefusal(src.contact.explain(err))
-	}
-	if src.contact.Idle() {
-		src.unlisted()
-	}
-	src.sought()
-	src.sub.checkReady()
-}
-
-// HelloMissed implements contact.User.
-func (src *source) HelloMissed() { src.fail(ErrHelloTimeout) }
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
@@ -146,7 +69,7 @@ func (src *source) established(ep netio.Endpoint) {
 	}
 	src.fault = nil
 	if err := src.enter(); err != nil { // before anything is said of this side
-		src.bar(true)
+		src.sub.duplicates.bar(src, true)
 		src.fail(err)
 		return
 	}
@@ -155,20 +78,19 @@ func (src *source) established(ep netio.Endpoint) {
 		src.fail(err)
 		return
 	}
-	src.out.Push(hello)
-	src.pump()
+	src.out.Open(ep, hello)
 }
 
 // lost cleans up after a connection, and dials again.
 func (src *source) lost(cause error) {
 	wasReady := src.contact.closed()
-	if src.parted && errors.Is(cause, io.EOF) {
+	src.requests.Lost()
+	if src.out.Parted() && errors.Is(cause, io.EOF) {
 		cause = nil // the publisher has closed first
 	}
 	src.out.Drop()
-	src.leaving, src.parted = false, false
 	if wasReady {
-		src.heardAt = coarseclock.Of(src.pulse.Heard())
+		src.in.Heard(coarseclock.Of(src.pulse.Heard()))
 	}
 	src.sub.departed()
 	if wasReady {
@@ -188,7 +110,7 @@ func (src *source) lost(cause error) {
 		src.contact.Refused(cause)
 		return
 	}
-	src.reconsider() // if it has left the directory, others send its tags
+	src.sub.duplicates.reconsider(src) // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
 	if cause != nil {
 		src.sub.counters.broken.Add(1)
@@ -197,7 +119,7 @@ func (src *source) lost(cause error) {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
 	src.contact.Wait(0) // until the state of the connection is forgotten
-	src.revising, src.telling = false, false
+	src.telling = false
 	src.disconnect(src.goBack)
 }
 
@@ -219,10 +141,10 @@ func (src *source) unlisted() {
 	if src.contact.listed || src.contact.Pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
-	if src.forgetting || src.seeking {
+	if src.requests.Forgetting() || src.dial.looking {
 		return // unlisted is called again when that is done
 	}
-	if src.seeks() {
+	if src.dial.seeks() {
 		return
 	}
 	src.contact.Rest()

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"tagbus/acl"
+	"tagbus/bus/internal/request"
 	"tagbus/identity"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -47,11 +48,12 @@ func (r *Receiver) enter(g *guest, action acl.Action) (err error) {
 // asked for.
 func (src *source) permit(who *identity.Peer, action acl.Action) {
 	door := &src.sub.door
-	if src.who = who; who == nil {
+	if who == nil {
+		src.rights.Forget()
 		return
 	}
-	src.rights = door.access.Allowed(who.Principal, action)
-	src.reconsider()
+	src.rights.Permit(who, door.access.Allowed(who.Principal, action))
+	src.sub.duplicates.reconsider(src)
 	if action != acl.Publish {
 		return // a sender announces nothing
 	}
@@ -62,27 +64,14 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 
 // refuse tells that the publisher has announced what it may not send.
 func (src *source) refuse(refused *AccessError) {
-	if e, tell := src.sub.refusals.event(&src.sub.door, refused, src.contact.peer, src.who); tell {
+	if e, tell := src.sub.refusals.event(&src.sub.door, refused, src.contact.peer, src.rights.Peer()); tell {
 		src.event(e)
 	}
 }
 
-// permitted returns those tags of a set that the publisher may send. Before it is connected
-// all may be.
-func (src *source) permitted(set tags.Set) tags.Set {
-	if src.who == nil {
-		return set
-	}
-	both, err := set.Intersection(src.rights)
-	if err != nil {
-		return tags.Set{}
-	}
-	return both
-}
-
 // onRights takes what this side may have of the publisher.
 func (src *source) onRights(m *subscription.Rights) {
-	set, complete, err := src.incoming.Add(m)
+	set, complete, err := src.rights.Take(m)
 	if err != nil {
 		src.fail(errors.Join(ErrProtocol, err))
 		return
@@ -90,16 +79,10 @@ func (src *source) onRights(m *subscription.Rights) {
 	if !complete {
 		return
 	}
-	src.granted, src.awaiting = &set, false
-	src.reconsider()
-	src.steps += set.Parts() + stepsPerRequest*len(src.requests.All())
+	src.sub.duplicates.reconsider(src)
+	src.in.Steps += set.Parts() + request.Steps*src.requests.Len()
 	src.contact.refusal = "" // of tags that it may have now
-	for _, r := range src.requests.All() {
-		if r.Denied() != nil {
-			r.AskAnew()
-			src.note(r)
-		}
-	}
+	src.requests.AskAnew()
 	src.consider()
 	src.tellDenied()
 }
@@ -113,10 +96,10 @@ func (src *source) tellDenied() {
 	ep := src.contact.ep
 	var missing []tags.Set
 	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
-		if set := src.missing(sub); !set.IsEmpty() && len(missing) < maxMissing {
+		if set := src.rights.Missing(sub.live, src.contact.entry.Tags); !set.IsEmpty() && len(missing) < maxMissing {
 			missing = append(missing, set)
 		}
-		return 1 + src.accessSteps(sub)
+		return 1 + src.rights.Cost(sub.live)
 	})
 	src.share.Add(func(budget int) (steps int, done bool) {
 		if src.contact.ep != ep {
@@ -133,34 +116,13 @@ func (src *source) tellDenied() {
 
 // tellDeniedOf is tellDenied for a subscription that is new, or has changed.
 func (src *source) tellDeniedOf(sub *Subscription) {
-	if src.granted != nil && !src.awaiting && src.contact.Ready() {
-		src.denied(src.missing(sub))
+	if src.rights.Limited() && !src.rights.Awaited() && src.contact.Ready() {
+		src.denied(src.rights.Missing(sub.live, src.contact.entry.Tags))
 	}
 }
 
 // maxMissing is how many subscriptions are told of that miss tags.
 const maxMissing = 64
-
-// missing returns the tags of a subscription that the publisher has and does not let this
-// side have.
-func (src *source) missing(sub *Subscription) tags.Set {
-	wanted, err := src.permitted(sub.live).Intersection(src.contact.entry.Tags)
-	if err == nil && src.granted != nil {
-		wanted, err = wanted.Without(*src.granted)
-	}
-	if err != nil {
-		return tags.Set{}
-	}
-	return wanted
-}
-
-// accessSteps is the cost of comparing a subscription with what may be had.
-func (src *source) accessSteps(sub *Subscription) int {
-	if src.who == nil && src.granted == nil {
-		return 0
-	}
-	return 3 * sub.live.Parts() // a short set is searched for in a long one
-}
 
 // denied tells both sides of tags that are not to be had.
 func (src *source) denied(missing ...tags.Set) {
@@ -170,7 +132,7 @@ func (src *source) denied(missing ...tags.Set) {
 	}
 	src.refuse(&AccessError{Who: src.sub.door.name(), Action: acl.Subscribe, Tags: set})
 	if bytes, err := some(set, subscription.MaxDenied).MarshalBinary(); err == nil {
-		src.sendInTurn(&subscription.Denied{Set: bytes})
+		src.requests.InTurn(&subscription.Denied{Set: bytes})
 	}
 }
 
@@ -189,44 +151,6 @@ func some(set tags.Set, most int) tags.Set {
 		}
 	}
 	return tags.Union(first...)
-}
-
-// has divides a set into the tags that may be had of the publisher, as far as that is known,
-// and the others.
-func (src *source) has(set tags.Set) (has, rest tags.Set) {
-	switch {
-	case src.barred:
-		return tags.Set{}, set
-	case src.who == nil && src.granted == nil:
-		return set, tags.Set{}
-	}
-	has = src.grants(src.permitted(set))
-	rest, err := set.Without(has)
-	if err != nil {
-		return set, tags.Set{}
-	}
-	return has, rest
-}
-
-// bar notes whether one side lets the other one in. Another publisher of the same tags takes
-// over meanwhile.
-func (src *source) bar(barred bool) {
-	if src.barred != barred {
-		src.barred = barred
-		src.reconsider()
-	}
-}
-
-// grants returns those tags of a set that the publisher lets this side have.
-func (src *source) grants(set tags.Set) tags.Set {
-	if src.granted == nil {
-		return set
-	}
-	both, err := set.Intersection(*src.granted)
-	if err != nil {
-		return tags.Set{}
-	}
-	return both
 }
 
 // reviewAccess looks at all publishers again, after a change of what is allowed. Loop only.
@@ -249,17 +173,17 @@ func (s *Subscriber) reviewAccess() {
 // review ends the connection if its peer no longer counts, and asks for what it may send
 // now.
 func (src *source) review() (steps int) {
-	if src.sub.closed.Load() || src.who == nil {
+	if src.sub.closed.Load() || src.rights.Peer() == nil {
 		return 1
 	}
 	if src.contact.Idle() {
-		src.who = nil // which rights it has is seen when it is connected
+		src.rights.Forget() // which rights it has is seen when it is connected
 		src.consider()
 	}
 	if !src.contact.Ready() && !src.contact.Greeting() {
 		return 1
 	}
-	if err := src.sub.door.expired(src.who); err != nil {
+	if err := src.sub.door.expired(src.rights.Peer()); err != nil {
 		src.fail(err)
 		return 1
 	}
@@ -267,10 +191,10 @@ func (src *source) review() (steps int) {
 	if src.sub.isDialed() {
 		action = acl.Send
 	}
-	before := src.rights
-	src.permit(src.who, action)
-	if !before.Equal(src.rights) {
+	before := src.rights.Sends()
+	src.permit(src.rights.Peer(), action)
+	if !before.Equal(src.rights.Sends()) {
 		src.consider()
 	}
-	return 1 + before.Parts() + src.rights.Parts()
+	return 1 + before.Parts() + src.rights.Sends().Parts()
 }

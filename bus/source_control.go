@@ -5,8 +5,8 @@ package bus
 import (
 	"errors"
 
-	"tagbus/bus/internal/group"
-	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/intake"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/sanitize"
 	"tagbus/subscription"
@@ -25,11 +25,11 @@ func (src *source) onData(data []byte) {
 	src.pulse.Hear()
 	if data[0] == wire.Kind {
 		src.spoken = true
-		src.onPage(data)
+		src.in.onPage(data)
 	} else {
 		src.onControl(data)
 	}
-	if src.steps > 0 {
+	if src.in.Steps > 0 {
 		src.spend()
 	}
 }
@@ -47,16 +47,13 @@ func (src *source) onHello(data []byte) {
 		err = protocolError("it is a %s", sanitize.Text(h.Role))
 	}
 	if err != nil {
-		src.bar(errors.Is(err, ErrNotAllowed))
+		src.sub.duplicates.bar(src, errors.Is(err, ErrNotAllowed))
 		src.fail(err)
 		return
 	}
-	src.bar(false)
-	src.awaiting, src.incoming = h.Limited, group.Rights{}
-	src.takesDropped = h.MaxMessageBytes == subscription.TakesDropped
-	if !h.Limited {
-		src.granted = nil
-	}
+	src.sub.duplicates.bar(src, false)
+	src.rights.Begin(h.Limited)
+	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
 	heart := &src.sub.heart
 	src.pulse.Begin(heart, src.contact.ep, heart.Following(h.BeatMillis), h.BeatMillis)
 	src.ready()
@@ -65,7 +62,7 @@ func (src *source) onHello(data []byte) {
 // ready begins to work with a publisher that has said hello.
 func (src *source) ready() {
 	src.contact.greeted()
-	src.vanished, src.seek, src.came = false, seek{}, came{}
+	src.vanished, src.dial.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
@@ -96,7 +93,9 @@ func (src *source) onControl(data []byte) {
 	case *subscription.Goodbye:
 		src.onGoodbye(m)
 	case *subscription.Lost:
-		src.onLost(m)
+		if err := src.in.Lost(m); err != nil {
+			src.breaks(err)
+		}
 	case *subscription.Rights:
 		src.onRights(m)
 	case *subscription.Beat: // receiving it is noted already
@@ -105,79 +104,54 @@ func (src *source) onControl(data []byte) {
 	}
 }
 
-// positions sets the positions of tags that have just become active on this connection.
-// If a tag was active on an earlier connection, the messages between the last one
-// received and the position are lost.
+// positions takes the positions of tags that have just become active on this connection.
 func (src *source) positions(m *subscription.Positions) {
-	r := src.requests.Of(m.ID)
-	if r == nil || !r.Open() {
-		src.fail(protocolError("gave positions for subscription %d, which was not asked for", m.ID))
+	r, err := src.requests.Positioned(m.ID)
+	if err != nil {
+		src.fail(protocolError("%v", err))
 		return
 	}
-	for p, err := range subscription.PositionsOf(m.List) {
-		if err != nil {
-			src.fail(errors.Join(ErrProtocol, err))
-			return
-		}
-		if !src.position(r.Sub.lane, p, src.owed(r.Sub.lane, p.Tag), subscription.CauseConnection) {
-			return
-		}
+	if err := src.in.Positions(r.Sub.lane, m.List); err != nil {
+		src.breaks(err)
 	}
-	src.tellMissed(r.Sub.lane, m.List)
 }
 
-// position sets the position of a tag. If the publisher owes the tag's messages, those
-// after the last one received are lost. It returns false for an impossible position.
-func (src *source) position(lane uint16, p subscription.Position, owed bool, cause subscription.Cause) bool {
-	rcv := src.receivedOf(lane, p.Tag)
+// breaks ends the connection to a publisher whose message cannot be taken: a page that is
+// damaged, or what the intake says.
+func (src *source) breaks(err error) {
+	var damage *wire.Error
+	var violation intake.Violation
 	switch {
-	case rcv == nil || !src.reaches(p.Tag, p.Count):
-		return false
-	case !owed:
-		rcv.tally.Begin(p.Count)
-	case p.Count < rcv.tally.Position:
-		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.tally.Position))
-		return false
-	case p.Count > rcv.tally.Position:
-		return src.lose(rcv, p.Tag, cause, p.Count-rcv.tally.Position)
+	case errors.As(err, &damage):
+		src.fail((*PageError)(damage))
+	case errors.As(err, &violation):
+		src.fail(protocolError("%s", violation))
+	default:
+		src.fail(errors.Join(ErrProtocol, err))
 	}
-	return true
-}
-
-// owed reports whether the publisher has acknowledged a subscription of a lane to
-// tag that has not ended.
-func (src *source) owed(lane uint16, tag tags.Tag) bool {
-	src.steps += 1 + src.requests.Wide(lane)
-	for r := range src.requests.About(lane, tag) {
-		if r.Owes(tag) {
-			return true
-		}
-	}
-	return false
 }
 
 // onSubscribed notes that a subscription is active.
 func (src *source) onSubscribed(id uint64) {
-	r := src.requests.Of(id)
-	if r == nil || !r.Subscribing() {
-		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
+	r, again, err := src.requests.Subscribed(id)
+	if err != nil {
+		src.fail(protocolError("%v", err))
 		return
 	}
 	kind := Subscribed
-	if r.Acknowledged() {
+	if again {
 		kind = Resubscribed
 	}
-	src.steps += stepsPerRequest + r.Sent().Parts()
-	src.note(r)
+	src.in.Steps += request.Steps + r.Sent().Parts()
 	src.prune(r.Sub.lane)
-	src.begin(r.Sub.lane)
+	src.in.Begin(r.Sub.lane)
 	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: src.of(r.Sent())})
 	r.Sub.known = true
 	src.sub.stopPatience(r.Sub)
 	if r.Sub.held {
 		r.Sub.stall(src)
 	}
-	src.checkDuplicates(r)
+	src.sub.duplicates.check(src, r)
 	src.answered(r)
 }
 
@@ -193,7 +167,7 @@ func (src *source) of(set tags.Set) tags.Set {
 	if parts > maxNamedParts {
 		return set
 	}
-	src.steps += parts
+	src.in.Steps += parts
 	both, err := tags.NewBudget(16*maxNamedParts).Intersection(set, serves)
 	if err != nil {
 		return set
@@ -215,16 +189,14 @@ func (src *source) answered(r *subRequest) {
 
 // onUnsubscribed notes that a subscription has ended.
 func (src *source) onUnsubscribed(id uint64) {
-	r := src.requests.Of(id)
-	if r == nil || !r.Leaving() {
-		src.fail(protocolError("ended subscription %d by itself", id))
+	r, had, err := src.requests.Unsubscribed(id)
+	if err != nil {
+		src.fail(protocolError("%v", err))
 		return
 	}
-	src.steps += stepsPerRequest
+	src.in.Steps += request.Steps
 	src.sub.gaps.Report() // what is lost is told before the end
-	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.Sent()})
-	r.Ended()
-	src.note(r)
+	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: had})
 	src.prune(r.Sub.lane)
 	if r.Sub.over() {
 		r.Sub.maybeEnded()
@@ -248,9 +220,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 		return
 	}
 	src.contact.reportRefusal(err)
-	if r := src.requests.Of(m.ID); r != nil && r.Subscribing() {
-		r.Refused(err)
-		src.note(r)
+	if r := src.requests.Refused(m.ID, err); r != nil {
 		src.answered(r)
 	}
 }
@@ -258,14 +228,9 @@ func (src *source) onRefused(m *subscription.Refused) {
 // onGoodbye compares the received with the published messages: of tags that the
 // publisher does not serve any more, or of all. In the second case it then leaves.
 func (src *source) onGoodbye(m *subscription.Goodbye) {
-	for p, err := range subscription.PositionsOf(m.List) {
-		if err != nil {
-			src.fail(errors.Join(ErrProtocol, err))
-			return
-		}
-		if !src.position(m.Lane, p, true, ledger.Ended) {
-			return
-		}
+	if err := src.in.Goodbye(m); err != nil {
+		src.breaks(err)
+		return
 	}
 	if len(m.List) > 0 {
 		return // more to come
@@ -277,6 +242,33 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 		src.event(Event{Kind: Goodbye, Peer: src.contact.peer, Err: src.failure})
 	}
 	src.contact.ended = true
-	src.reconsider()
-	src.leave()
+	src.sub.duplicates.reconsider(src)
+	src.out.Leave()
+}
+
+// One message of a publisher, or one call of the program, may cause work for a million
+// tags or many thousand subscriptions. The subscriber's work queue does it in slices.
+// Meanwhile the source reads nothing, so each message is handled after the work of the
+// one before.
+
+// spend counts the work caused by a message of the publisher. When the budget of a slice
+// is used up, all sources stop reading until the next slice.
+func (src *source) spend() {
+	steps := src.in.Steps
+	src.in.Steps = 0
+	if src.share.Spend(steps) {
+		return
+	}
+	for _, o := range src.sub.sources {
+		if o.contact.Ready() {
+			o.share.Rest()
+		}
+	}
+}
+
+// prune forgets the tags of a lane that no request wants any more, if there may be many.
+func (src *source) prune(lane uint16) {
+	if job := src.in.Prune(lane); job != nil {
+		src.sub.work.Add(job)
+	}
 }

@@ -3,130 +3,20 @@
 package bus
 
 import (
-	"errors"
 	"fmt"
 	"time"
-
-	"tagbus/netio"
-	"tagbus/subscription"
 )
 
 // errAnswersUnread is the cause of the end of a silent publisher that does not read.
 var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads the answers", ErrProtocol)
 
-// pump sends what waits in out.
-func (src *source) pump() {
-	if src.contact.ep != nil {
-		src.pumped(src.out.Pump(src.contact.ep))
+// sayLast sends what has no later, before the goodbye.
+func (src *source) sayLast() {
+	src.in.CountPage() // a handler may have closed the subscriber
+	src.in.TellReceived()
+	if src.contact.Ready() {
+		src.in.TellDropped()
 	}
-}
-
-// pumped ends the connection for an error of its endpoint that nothing else follows.
-func (src *source) pumped(err error) {
-	if err != nil && !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
-		src.fail(err)
-	}
-}
-
-// completed notes that the endpoint has sent a message.
-func (src *source) completed() {
-	src.out.Completed()
-	src.leaveIfSent()
-}
-
-func (src *source) send(m subscription.Message) {
-	src.queue(m)
-	src.pump()
-}
-
-// queue queues a control message for pump.
-func (src *source) queue(m subscription.Message) {
-	if src.parted {
-		return // nothing comes after a goodbye
-	}
-	b, err := subscription.Append(nil, m)
-	if err != nil {
-		src.fail(err)
-		return
-	}
-	src.out.Push(b)
-}
-
-// A subscriber confirms the messages that it has received. Otherwise the publisher would
-// know only what it has given to the transport.
-
-// countPage counts the messages received in the page so far.
-func (src *source) countPage() {
-	p := &src.page
-	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
-		p.counted += n
-		src.lanes[src.reader.Lane].got.Add(n)
-	}
-}
-
-// begin reports how many messages of a lane earlier connections have brought, when the
-// lane is first acknowledged on this one. Missed messages are reported before.
-func (src *source) begin(lane uint16) {
-	if total, tell := src.lane(lane).got.Begin(); tell {
-		src.send(&subscription.Received{Lane: lane, Messages: total})
-		if src.takesDropped && src.lane(lane).dropping.Pending() { // of earlier connections
-			src.sub.reportSoon()
-		}
-	}
-}
-
-// tellReceived reports how many messages have been received, if that is more than last
-// time.
-func (src *source) tellReceived() {
-	for number := range src.lanes {
-		src.tellReceivedOf(uint16(number))
-	}
-}
-
-func (src *source) tellReceivedOf(lane uint16) {
-	if total, tell := src.lanes[lane].got.News(); tell {
-		src.send(&subscription.Received{Lane: lane, Messages: total})
-	}
-}
-
-// acknowledge answers a page that asks whether its last message was handled.
-func (src *source) acknowledge(failed bool) {
-	if src.fault != nil {
-		return
-	}
-	rcv := src.receivedOf(src.reader.Lane, src.reader.Tag)
-	if rcv == nil {
-		return
-	}
-	src.send(&subscription.Ack{Tag: uint64(src.reader.Tag), Position: rcv.tally.Position, Failed: failed})
-}
-
-// leave ends the connection in order, behind the messages still to be sent.
-func (src *source) leave() {
-	src.leaving = true
-	src.leaveIfSent()
-}
-
-// leaveIfSent says goodbye once all else is sent, and then closes.
-func (src *source) leaveIfSent() {
-	switch {
-	case !src.leaving || src.contact.ep == nil || !src.out.Idle():
-	case src.parted:
-		_ = src.contact.ep.Close()
-	default:
-		src.part()
-	}
-}
-
-// part says goodbye. Nothing comes after it.
-func (src *source) part() {
-	src.countPage()    // a handler may have closed the subscriber
-	src.leaving = true // so that tellDropped does not put off what has no later
-	src.tellReceived()
-	src.tellDropped()
-	src.queue(&subscription.Goodbye{})
-	src.parted = true
-	src.pump()
 }
 
 // goodbyeTime is how long Close waits for the transport to take the last messages of a
@@ -138,8 +28,8 @@ const goodbyeTime = 250 * time.Millisecond
 func (s *Subscriber) farewell() {
 	s.parting = true
 	for _, src := range s.sources {
-		if src.contact.ep != nil && src.fault == nil && !src.parted {
-			src.part()
+		if src.contact.ep != nil && src.fault == nil && !src.out.Parted() {
+			src.out.Part()
 		}
 	}
 	s.departed()
@@ -173,12 +63,12 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	if src.contact.ep == nil || src.fault != nil {
 		return
 	}
-	if src.out.Moves() && src.pausing > 0 {
+	if src.out.Queue().Moves() && src.pausing > 0 {
 		src.pulse.Excuse() // nothing can be heard now
 	}
 	if silent, allowed := src.pulse.Silent(now, late); allowed > 0 {
 		err := &SilentError{For: silent, Limit: allowed}
-		if src.out.Unread() {
+		if src.out.Queue().Unread() {
 			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
 			return
 		}
@@ -189,9 +79,36 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	}
 	if src.sub.heart.Due(now, src.toldAt) {
 		src.toldAt = now
-		src.tellReceived()
+		src.in.TellReceived()
 	}
-	if src.pulse.Due(now, src.out.Sent(), src.out.Idle()) && !src.parted {
-		src.pumped(src.out.Beat(src.contact.ep, src.sub.beat))
+	if q := src.out.Queue(); src.pulse.Due(now, q.Sent(), q.Idle()) {
+		src.out.Beat(src.sub.beat)
+	}
+}
+
+// reportInterval is the time between events about messages that the policies Latest and
+// Sample leave out, or that the queues of subscriptions lose.
+const reportInterval = time.Second
+
+// A publisher knows what did not reach a subscriber. What has reached it and was lost there,
+// in the queue of a subscription or by a handler that panicked, only the subscriber knows.
+// It tells the publisher, which all tools ask.
+
+// reportSoon has report called after a while, unless it is about to be called. Loop only.
+func (s *Subscriber) reportSoon() {
+	if !s.reporting {
+		s.reporting = true
+		s.alarms.Set(&s.reports, reportInterval)
+	}
+}
+
+// report tells of what is not told at once: the user by events, and the publishers. Loop only.
+func (s *Subscriber) report() {
+	s.reporting = false
+	s.gaps.Report()
+	for _, src := range s.sources {
+		if src.contact.ep != nil && src.contact.Ready() {
+			src.in.TellDropped()
+		}
 	}
 }

@@ -4,14 +4,11 @@ package bus
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 
 	"tagbus/bus/directory/memory"
-	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/internal/testkit/memnet"
-	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -51,27 +48,9 @@ func TestSubscriber_forgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 		must(t, sub.Wait(t.Context()))
 	}
 	count := make(chan int)
-	s.loop.Post(func() { count <- s.sources[p.instance].lane(0).received.Len() })
+	s.loop.Post(func() { count <- s.sources[p.instance].in.Known(0).Len() })
 	if n := <-count; n > tagmap.MinPrune+each {
 		t.Errorf("after %d tags: %d remembered, want at most %d", changes*each, n, tagmap.MinPrune+each)
-	}
-}
-
-// A tag may be forgotten and wanted again between a loss and the report of it: nothing of it is
-// known then, and a publisher ends a connection for a total of 0.
-func TestSubscriber_aReportHasNoTagOfWhichNothingIsKnown(t *testing.T) {
-	n := new(sourceLane)
-	for tag := tags.Tag(1); tag <= 2; tag++ {
-		n.received.Add(tag, func(*received) {})
-	}
-	n.received.Get(2).tally.Drop(ledger.Queue, 3)
-	var got []subscription.Position
-	for p, err := range subscription.PositionsOf(n.droppedOf(ledger.Queue, []tags.Tag{1, 2, 3})) {
-		must(t, err)
-		got = append(got, p)
-	}
-	if want := []subscription.Position{{Tag: 2, Count: 3}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Subscriber) add(sub *Subscription) {
 	s.subs.Add(sub.id, sub)
 	s.listing.Load().Changed()
 	if sub.cfg.Duplicates != DuplicatesAll {
-		s.choosy++
+		s.duplicates.choosy++
 	}
 	s.startPatience(sub)
 	for _, src := range s.sources {
@@ -95,7 +95,7 @@ func (s *Subscriber) add(sub *Subscription) {
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
 	if s.subs.Has(sub.id) && sub.cfg.Duplicates != DuplicatesAll {
-		s.choosy--
+		s.duplicates.choosy--
 	}
 	s.subs.Remove(sub.id)
 	s.listing.Load().Changed()
@@ -240,7 +240,7 @@ func (s *Subscriber) closeSoon() bool {
 // shutdown ends everything above the backend. Loop only.
 func (s *Subscriber) shutdown() {
 	for _, src := range s.sources {
-		src.version++ // the handlers of the page being delivered
+		src.in.Changed() // the handlers of the page being delivered
 	}
 	s.work.Stop()
 	_ = s.alarms.Close()

@@ -22,7 +22,6 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
-	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
@@ -83,14 +82,11 @@ type Subscriber struct {
 	subs    workqueue.List[*Subscription] // open ones, by their ids, which is by their ages
 
 	parting    bool // gone waits for connections
-	choosy     int  // open subscriptions that do not take all publishers of a tag
 	checking   bool // checkReady is going to
 	forgetting bool // forgetOldest is going to
 	absent     int  // at most so many publishers are remembered that are gone
 
-	index  overlap.Index[*source] // of sources
-	apart  map[pair]struct{}      // to be compared later; nil: no job is going to
-	unsure map[*source]struct{}   // to be reconsidered; nil: no job is going to
+	duplicates duplicates
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -131,6 +127,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
 	}
+	s.duplicates.sub = s
 	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
 		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
@@ -217,10 +214,8 @@ const forgetSteps = 32
 func (s *Subscriber) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
 	src.contact.Rest()
-	src.reconsider()
-	s.index.Forget(&src.served)
-	src.served.Forget()
-	if len(src.lanes) == 0 {
+	s.duplicates.forget(src)
+	if src.in.Lanes() == 0 {
 		return
 	}
 	if len(s.past) == maxPast {
@@ -269,8 +264,8 @@ func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
 
 // OnSendCompleted implements netio.Handler.
 func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
-	c.Endpoint.Context().(*source).completed()
+	c.Endpoint.Context().(*source).out.Completed()
 }
 
 // OnSendReady implements netio.Handler.
-func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).out.Pump() }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
-	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/netio"
@@ -89,8 +89,8 @@ func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]
 		lost      ledger.Counts
 	}
 	sums := make(map[tags.Tag]*tagSum)
-	return s.receivedChore(ctx, func(_ receivedPart, e *tagmap.Entry[received]) (steps int) {
-		tally := &e.Value.tally
+	return s.receivedChore(ctx, func(_ receivedPart, e *knownTag) (steps int) {
+		tally := &e.Value.Tally
 		if tally.Position == tally.Unwanted || !set.Contains(e.Tag) {
 			return 0
 		}
@@ -105,7 +105,7 @@ func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]
 		lost := tally.Lost()
 		sum.delivered += tally.Delivered
 		sum.lost.Add(&lost)
-		return stepsPerTag
+		return intake.StepsPerTag
 	}, func() {
 		var all []state.Tag
 		for _, tag := range slices.Sorted(maps.Keys(sums)) {
@@ -156,21 +156,21 @@ func (s *Subscriber) portray(q state.Question) state.State {
 	first := portrait.NewFirst(q.Peers, func(a, b rankedSource) int { return portrait.Before(a.Rank, b.Rank) })
 	var eps []netio.Endpoint
 	for _, src := range s.sources {
-		for _, lane := range src.lanes {
-			st.KnownTags += lane.received.Len()
+		for lane := range src.in.Lanes() {
+			st.KnownTags += src.in.Known(lane).Len()
 		}
 		if src.contact.Ready() && src.contact.ep != nil {
 			st.Connected++
 			eps = append(eps, src.contact.ep)
-			first.Add(rankedSource{portrait.Rank{Lost: portrait.Lost(&src.losses), Name: src.contact.peer.Instance}, src})
+			first.Add(rankedSource{portrait.Rank{Lost: portrait.Lost(&src.in.Sums().Losses), Name: src.contact.peer.Instance}, src})
 		}
 	}
 	st.Path = sumPaths(eps)
 	for _, r := range first.Sorted() {
-		peer := r.src.contact.peer.portray(r.src.contact.Since())
-		peer.Messages, peer.Bytes, peer.Pages = r.src.came.messages, r.src.came.bytes, r.src.came.pages
+		peer, sums := r.src.contact.peer.portray(r.src.contact.Since()), r.src.in.Sums()
+		peer.Messages, peer.Bytes, peer.Pages = sums.Messages, sums.Bytes, sums.Pages
 		peer.Heard = portrait.Time(r.src.pulse.Heard())
-		peer.LeftOut, peer.Losses = r.src.losses[subscription.CauseLeftOut]+r.src.superseded, portrait.Losses(&r.src.losses, &r.src.lossTimes)
+		peer.LeftOut, peer.Losses = sums.Losses[subscription.CauseLeftOut]+sums.Superseded, portrait.Losses(&sums.Losses, &sums.Times)
 		portrayPath(&peer, r.src.contact.ep)
 		st.Peers = append(st.Peers, peer)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/workqueue"
@@ -191,7 +192,7 @@ func (s *Subscriber) tagStatsJob(ctx context.Context, silent bool, tell func(all
 	s.laneMu.Unlock()
 	var all [][]TagStats
 	var of receivedPart // the last of all
-	return s.receivedChore(ctx, func(at receivedPart, e *tagmap.Entry[received]) (steps int) {
+	return s.receivedChore(ctx, func(at receivedPart, e *knownTag) (steps int) {
 		stats, some := at.src.tagStats(configs[at.lane], e)
 		if !some && (!silent || stats.Position == 0) {
 			return 0
@@ -201,9 +202,12 @@ func (s *Subscriber) tagStatsJob(ctx context.Context, silent bool, tell func(all
 		}
 		last := &all[len(all)-1]
 		*last = append(*last, stats)
-		return stepsPerTag
+		return intake.StepsPerTag
 	}, func() { tell(all) })
 }
+
+// knownTag is a tag of a receivedPart.
+type knownTag = tagmap.Entry[intake.Tag[target, gap]]
 
 // receivedPart is what was received of one lane of a publisher.
 type receivedPart struct {
@@ -213,11 +217,11 @@ type receivedPart struct {
 
 // receivedChore returns the job that calls visit for what was received of each tag, and
 // then end, unless ctx ends. visit returns the steps that it has taken. Loop only.
-func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart, *tagmap.Entry[received]) (steps int), end func()) workqueue.Job {
+func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
 	var left []receivedPart
 	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
 		for src := range sources {
-			for lane := range src.lanes {
+			for lane := range src.in.Lanes() {
 				left = append(left, receivedPart{src, lane})
 			}
 		}
@@ -229,9 +233,9 @@ func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart,
 		}
 		for len(left) > 0 && steps < budget {
 			at := left[0]
-			known := &at.src.lanes[at.lane].received
+			known := at.src.in.Known(at.lane)
 			before := known.Cost()
-			place, done = known.Walk(place, (budget-steps+1)/2, func(e *tagmap.Entry[received]) { steps += visit(at, e) })
+			place, done = known.Walk(place, (budget-steps+1)/2, func(e *knownTag) { steps += visit(at, e) })
 			if done {
 				left, place = left[1:], 0
 			}
@@ -246,8 +250,8 @@ func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart,
 }
 
 // tagStats returns the counters of a tag. some is false if nothing was published.
-func (src *source) tagStats(cfg SubscriptionConfig, e *tagmap.Entry[received]) (stats TagStats, some bool) {
-	tally := &e.Value.tally
+func (src *source) tagStats(cfg SubscriptionConfig, e *knownTag) (stats TagStats, some bool) {
+	tally := &e.Value.Tally
 	published := tally.Position - tally.Unwanted
 	lost := tally.Lost()
 	return TagStats{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -180,7 +181,7 @@ func (sub *Subscription) maybeReady() {
 			denied = r.Denied()
 		case r.Current():
 			acked = true
-		case src.mayDial() && src.concerns(sub):
+		case src.dial.may() && src.concerns(sub):
 			return
 		}
 	}
@@ -201,7 +202,7 @@ func (s *Subscriber) checkReady() {
 	s.checking = true // until the job begins: later changes need another one
 	check := s.subs.Each(func(sub *Subscription) (steps int) {
 		sub.maybeReady()
-		return stepsPerRequest + len(s.sources)
+		return request.Steps + len(s.sources)
 	})
 	s.work.Add(func(budget int) (steps int, done bool) {
 		s.checking = false

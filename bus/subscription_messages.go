@@ -169,7 +169,7 @@ func (sub *Subscription) enqueue(src *source, m Message) bool {
 // enqueueRun queues the plain messages that follow. The first is like m. The subscription
 // must not lose messages. Loop only.
 func (sub *Subscription) enqueueRun(src *source, m Message) (messages, bytes int) {
-	run, messages := src.reader.Run()
+	run, messages := src.in.Reader.Run()
 	if messages == 0 {
 		return 0, 0
 	}
@@ -208,12 +208,10 @@ func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
 
 // overflows counts and reports a message that the queue has lost. Loop only.
 func (sub *Subscription) overflows(lost sourceTag) {
-	src, tag := lost.src, lost.tag
 	sub.overflowed.Add(1)
-	rcv := src.lane(sub.lane).received.Get(tag)
-	if rcv == nil {
-		rcv = new(received) // forgotten meanwhile, but the event is still due
+	superseded := sub.cfg.Policy.Kind == Latest // left out on purpose
+	if superseded {
+		sub.owner.counters.superseded.Add(1)
 	}
-	src.drop(sub.cfg.Policy.Kind, sub.lane, rcv, tag, ledger.Queue, 1)
-	src.gap(rcv, tag, ledger.Queue, 1)
+	lost.src.in.Drop(sub.lane, lost.tag, ledger.Queue, 1, superseded)
 }

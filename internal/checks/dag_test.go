@@ -67,7 +67,7 @@ var table = []rule{
 	{"bus/internal/observe", "how observers are answered does not depend on what the answer says", []string{
 		"internal/alarm", "internal/sanitize", "subscription", "bus/internal/...", "bus/state", "netio", "tags",
 	}},
-	{"bus/internal/sendqueue", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring", "netio"}},
+	{"bus/internal/sendqueue", "what waits for a peer is bounded whatever it says, and comes before the goodbye", []string{"bus/internal/ring", "subscription", "netio"}},
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
 	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "netio"}},
 	{"bus/internal/toptags", "which tags are busy depends on what was counted of them, and on no session", []string{
@@ -87,6 +87,9 @@ var table = []rule{
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
+	{"bus/internal/intake", "what arrives of a publisher is found and counted without knowing a session, a handler or the transport", []string{
+		"bus/internal/coarseclock", "bus/internal/ledger", "bus/internal/positions", "bus/internal/tagmap", "bus/internal/wire", "bus/internal/workqueue", "subscription", "tags",
+	}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/positions", "bus/internal/coarseclock", "subscription", "tags"}},
 	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
@@ -94,10 +97,13 @@ var table = []rule{
 		"internal/build", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
-	{"bus/internal/request", "what was asked for does not depend on how it is asked", []string{"bus/internal/tagset", "tags"}},
+	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
+		"bus/internal/group", "bus/internal/positions", "bus/internal/tagset", "bus/internal/workqueue", "subscription", "tags",
+	}},
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/advertise", "the addresses of a listener depend on it and on the host alone", nil},
+	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},
 	{"bus/internal/coarseclock", "what time it is depends on a loop, and on nothing that happens", []string{"internal/alarm"}},

@@ -108,29 +108,33 @@ func TestRules(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		change func(all []*unit)
+		change func(all []*unit, s *shape)
 		broken string // the beginning of the rule; empty: none
 	}{
-		{"all are kept", func([]*unit) {}, ""},
-		{"files", func(all []*unit) { all[0].files = make([]int, 56) }, "bus has at most 55 files"},
-		{"lines", func(all []*unit) {
+		{"all are kept", func([]*unit, *shape) {}, ""},
+		{"files", func(all []*unit, _ *shape) { all[0].files = make([]int, 59) }, "bus has at most 58 files"},
+		{"lines", func(all []*unit, _ *shape) {
 			all[0].files = append(all[0].files, make([]int, 30)...)
 			for i := range all[0].files {
 				all[0].files[i] = 300
 			}
 			all[1].files = []int{300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300}
-		}, "bus has at most 8,500 lines"},
-		{"a large file", func(all []*unit) { all[2].files[0] = 301 }, "no file has more than 300 lines"},
-		{"a large function", func(all []*unit) { all[0].functions[0] = 61 }, "no function has more than 60 lines"},
-		{"little in internal packages", func(all []*unit) { all[1].files[0] = 171 }, "at least 30 % of bus"},
-		{"prose", func(all []*unit) { all[2].tells = 1 }, `"tells whether"`},
+		}, "bus has at most 9,300 lines"},
+		{"a large file", func(all []*unit, _ *shape) { all[2].files[0] = 301 }, "no file has more than 300 lines"},
+		{"a large function", func(all []*unit, _ *shape) { all[0].functions[0] = 61 }, "no function has more than 60 lines"},
+		{"little in internal packages", func(all []*unit, _ *shape) { all[1].files[0] = 171 }, "at least 30 % of bus"},
+		{"arrows", func(_ []*unit, s *shape) { s.back++ }, "between the files of bus at most 69 arrows"},
+		{"fields", func(_ []*unit, s *shape) { s.types[1].fields++ }, "bus.source has at most 22 fields"},
+		{"methods", func(_ []*unit, s *shape) { s.types[1].methods++ }, "bus.source has at most 22 fields"},
+		{"prose", func(all []*unit, _ *shape) { all[2].tells = 1 }, `"tells whether"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			all := good()
-			test.change(all)
+			s := &shape{arrows: 500, back: maxBusBack, types: []typeShape{{"Publisher", 100, 200}, {"source", maxFields, maxMethods}}}
+			test.change(all, s)
 			var broken []string
-			for _, r := range rules(all) {
+			for _, r := range rules(all, s) {
 				if !r.kept {
 					broken = append(broken, r.text)
 				}
@@ -139,10 +143,38 @@ func TestRules(t *testing.T) {
 			case test.broken == "" && len(broken) > 0, test.broken != "" && (len(broken) != 1 || !strings.HasPrefix(broken[0], test.broken)):
 				t.Errorf("got broken rules %q, want %q", broken, test.broken)
 			}
-			if kept := writeRules(new(strings.Builder), all); kept != (len(broken) == 0) {
+			if kept := writeRules(new(strings.Builder), all, s); kept != (len(broken) == 0) {
 				t.Errorf("writeRules: got %v with %d broken rules", kept, len(broken))
 			}
 		})
+	}
+}
+
+// Two files that use each other have an arrow up in any order, and a third one none.
+func TestShapeOf(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":        "module m\n\ngo 1.24\n",
+		"bus/a.go":      "package bus\n\ntype A struct{ b B }\n\nfunc (a *A) F() { a.b.F(); C() }\n",
+		"bus/b.go":      "package bus\n\ntype B struct{ x, y int }\n\nfunc (b *B) F() { var a A; _ = a; C() }\n",
+		"bus/c.go":      "package bus\n\nfunc C() {}\n",
+		"bus/a_test.go": "package bus\n\nfunc D() { C() }\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := shapeOf(dir, "bus")
+	want := &shape{arrows: 4, back: 1, types: []typeShape{{"B", 2, 1}, {"A", 1, 1}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	if got, err := shapeOf(dir, "other"); got != nil || err != nil {
+		t.Errorf("a package that is not there: got %+v, %v", got, err)
 	}
 }
 

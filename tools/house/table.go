@@ -25,6 +25,20 @@ func writeTable(out io.Writer, all []*unit) {
 	writeRow(out, sum(all, func(*unit) bool { return true }), "**all**")
 }
 
+// largeTypes is how many types of bus are shown.
+const largeTypes = 5
+
+// writeShape writes a row for each of the largest types of bus.
+func writeShape(out io.Writer, s *shape) {
+	if s == nil {
+		return
+	}
+	fmt.Fprint(out, "\n| type of bus | fields | methods |\n|---|---|---|\n")
+	for _, t := range s.types[:min(largeTypes, len(s.types))] {
+		fmt.Fprintf(out, "| %s | %d | %d |\n", t.name, t.fields, t.methods)
+	}
+}
+
 func sum(all []*unit, of func(*unit) bool) *unit {
 	s := new(unit)
 	for _, u := range all {

@@ -133,6 +133,17 @@ func (b *Book[S]) About(lane uint16, tag tags.Tag) iter.Seq[*Request[S]] {
 	}
 }
 
+// Owes reports whether the publisher has acknowledged a subscription of a lane to a tag that
+// has not ended.
+func (b *Book[S]) Owes(lane uint16, tag tags.Tag) bool {
+	for r := range b.About(lane, tag) {
+		if r.Owes(tag) {
+			return true
+		}
+	}
+	return false
+}
+
 // Wide returns how many requests of a lane are for so many tags that About returns them
 // for each tag. That is its cost.
 func (b *Book[S]) Wide(lane uint16) int {

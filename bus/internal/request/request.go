@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request knows what a subscriber has asked one publisher for, and what has
-// come of it: a [Request] is one subscription there, a [Book] has all of them.
+// Package request asks one publisher for what the subscriptions of a subscriber want of
+// it, and knows what it has answered.
 //
-// Nothing here sends, receives or is locked: the owner of a book, which works on one
-// loop, says what has happened.
+//   - A [Request] is one subscription at one publisher: a state machine.
+//   - A [Book] has all requests, by subscription and by tag.
+//   - An [Asker] makes their transitions. It compares what is wanted with what was asked
+//     for, sends the difference as groups, and takes the answers.
+//
+// An Asker knows messages, but no connection: its user, the [Side], says what is wanted,
+// sends the messages, and tells it of the end of a connection. Nothing here is locked; all
+// of it runs on one loop.
 package request
 
 import "tagbus/tags"

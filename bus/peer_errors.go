@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/internal/sanitize"
+)
+
+// LoopbackError is the cause of a Refused event: the entry in the directory is of another
+// host and has loopback addresses only. These lead back to this host, so every try fails.
+// The event comes again, after pauses that grow from 10 s to 10 min, while it lasts.
+type LoopbackError struct {
+	Role      directory.Role   // of the entry
+	Host      string           // of the entry
+	Ours      string           // this host
+	Addresses []netip.AddrPort // addresses of the entry
+	Err       error            // why the try failed
+}
+
+// Error names both hosts and the addresses, and says what to do at the other one.
+func (e *LoopbackError) Error() string {
+	them, config := "publisher", "PublisherConfig"
+	if e.Role == directory.Receiver {
+		them, config = "receiver", "ReceiverConfig"
+	}
+	var all []string
+	for _, addr := range e.Addresses {
+		all = append(all, addr.String())
+	}
+	return sanitize.Linef("bus: the %s is on host %s and announces only %s, which no other host can reach; this is host %s: set %s.Listen to an address that this host can reach: %v",
+		them, sanitize.Text(e.Host), strings.Join(all, ", "), sanitize.Text(e.Ours), config, e.Err)
+}
+
+// Unwrap returns why the try failed.
+func (e *LoopbackError) Unwrap() error { return e.Err }
+
+// explain returns the error of a try to connect: a *LoopbackError if the reason is that
+// the peer announces itself to its own host only.
+func (c *peerContact) explain(err error) error {
+	if c.entry.Host == "" || c.host == "" || c.entry.Host == c.host || len(c.Addresses) == 0 {
+		return err
+	}
+	for _, addr := range c.Addresses {
+		if !addr.Addr().Unmap().IsLoopback() {
+			return err
+		}
+	}
+	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addresses: c.Addresses, Err: err}
+}
+
+// PeerFailedError is the cause of a Goodbye event, or a Vanished event, of a publisher or
+// sender that says why it has failed (Publisher.DrainFailed).
+type PeerFailedError struct {
+	Reason string // one line, safe to show, in the words of the peer
+}
+
+// Error names the reason.
+func (e *PeerFailedError) Error() string { return sanitize.Linef("%v: %s", ErrPeerFailed, e.Reason) }
+
+// Unwrap returns ErrPeerFailed.
+func (*PeerFailedError) Unwrap() error { return ErrPeerFailed }
+
+// EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
+// the directory cannot be announced, renewed or changed, or the directory has too many
+// (directory.ErrCrowded). Connections stay, but no program
+// finds an entry that is expired, or that was never there. The event comes once, and once
+// more when the problem is over. In between the directory tries again by itself.
+type EntryError struct {
+	Err         error         // why it cannot be renewed, or could not at first
+	Unannounced bool          // no program has found it yet: the directory was away when it was announced
+	Over        bool          // it is announced, or renewed again
+	Lasted      time.Duration // if Over: for how long it was not; if Unannounced, since it should have been
+}
+
+// Error says why, or how long it lasted. Of one that was announced late it does not repeat why.
+func (e *EntryError) Error() string {
+	crowded := errors.Is(e.Err, directory.ErrCrowded)
+	switch {
+	case crowded && e.Over:
+		return sanitize.Linef("bus: other programs follow the entries of the directory again, after %v with too many", e.Lasted.Round(time.Millisecond))
+	case crowded:
+		return sanitize.Linef("bus: other programs may not find this one: %v", e.Err)
+	case e.Over && e.Unannounced:
+		return sanitize.Linef("bus: the entry is in the directory now, %v late", e.Lasted.Round(time.Millisecond))
+	case e.Unannounced:
+		return sanitize.Linef("bus: the entry is not in the directory yet, so that no other program finds this one: %v", e.Err)
+	case e.Over:
+		return sanitize.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
+	}
+	return sanitize.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *EntryError) Unwrap() error { return e.Err }

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"tagbus/acl"
+	"tagbus/bus/directory"
+	"tagbus/identity"
+	"tagbus/netio"
+	"tagbus/subscription"
+)
+
+// dialing decides whether and when a subscriber dials a publisher: if a subscription wants
+// what that serves, and for some time if it owes messages and is not in the directory any
+// more. It implements dialer.User.
+type dialing struct {
+	src *source
+
+	wanting        *Subscription // one that wanted the publisher when Wanted last looked
+	looking, again bool          // look goes on; and then once more
+	seek           seek
+}
+
+// Open implements dialer.User.
+func (d *dialing) Open(addr netip.AddrPort) error {
+	return d.src.contact.open(&d.src.sub.dialer, d.src.sub.backend, addr, netio.Params{
+		Receive: netio.ReceiveParams{
+			MaxMessageBytes:   frameBytes(d.src.contact.entry.PageBytes, d.src.contact.entry.MaxMessageBytes),
+			FirstMessageBytes: subscription.MaxHelloBytes,
+		},
+		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
+		Context:  d.src,
+	})
+}
+
+// Woken implements dialer.User.
+func (d *dialing) Woken() {
+	d.src.consider()
+	if d.src.contact.Idle() {
+		d.src.unlisted()
+	}
+}
+
+// Tried implements dialer.User: no subscription need wait for this publisher.
+func (d *dialing) Tried(err error) {
+	if err != nil {
+		d.src.contact.reportRefusal(d.src.contact.explain(err))
+	}
+	if d.src.contact.Idle() {
+		d.src.unlisted()
+	}
+	d.sought()
+	d.src.sub.checkReady()
+}
+
+// HelloMissed implements dialer.User.
+func (d *dialing) HelloMissed() { d.src.fail(ErrHelloTimeout) }
+
+// look dials if some subscription wants the publisher's tags.
+func (d *dialing) look() {
+	if !d.may() {
+		return
+	}
+	if d.looking {
+		d.again = true
+		return
+	}
+	d.looking, d.again = true, false
+	found := false
+	look := d.src.sub.subs.Each(func(sub *Subscription) (steps int) {
+		found = found || d.src.needs(sub)
+		return asking{d.src}.Cost(sub)
+	})
+	d.src.sub.work.Add(func(budget int) (steps int, done bool) {
+		if steps, done = look(budget); !done && !found {
+			return steps, false
+		}
+		d.looking = false
+		if found {
+			d.begin()
+		} else if d.again {
+			d.look()
+		}
+		if d.src.contact.Idle() {
+			d.src.unlisted()
+		}
+		return steps, true
+	})
+}
+
+// begin dials for a subscription that the publisher concerns.
+func (d *dialing) begin() {
+	if d.src.contact.Idle() && d.may() && d.src.sub.sources[d.src.contact.entry.Instance] == d.src && d.src.contact.speakable(d.src.sub.backend.Name(), d.fits()) {
+		d.src.contact.Dial()
+	}
+}
+
+// Wanted implements dialer.User.
+func (d *dialing) Wanted() bool {
+	if !d.may() {
+		return false
+	}
+	if sub := d.wanting; sub != nil && d.src.sub.subs.Has(sub.id) && d.src.needs(sub) {
+		return true
+	}
+	d.wanting = nil
+	for sub := range d.src.sub.subs.All {
+		if d.src.needs(sub) {
+			d.wanting = sub // looked at first the next time
+			return true
+		}
+	}
+	return false
+}
+
+// may reports whether the publisher may be dialed.
+func (d *dialing) may() bool { return (d.src.contact.listed || d.seek.on) && !d.src.contact.ended }
+
+// fits returns why the publisher's messages do not fit this subscriber, or nil.
+func (d *dialing) fits() error {
+	entry, most := &d.src.contact.entry, d.src.sub.cfg.MaxMessageBytes
+	if need := frameBytes(entry.PageBytes, entry.MaxMessageBytes); need > most {
+		return fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, most)
+	}
+	return nil
+}
+
+// A publisher that leaves the directory may be ending, and wait for subscribers whose
+// connections are just lost. So a publisher that owes messages is sought before it is
+// given up: its last addresses are dialed a few times.
+const (
+	maxSeeks = 3
+	seekTime = 2 * time.Second // after which there is no other try
+)
+
+// seek is the search for a publisher that is not in the directory.
+type seek struct {
+	on    bool
+	done  bool // in vain
+	tries int
+	begun time.Time
+}
+
+// seeks begins to seek a publisher that is neither in the directory nor connected, and
+// reports whether it is being sought.
+func (d *dialing) seeks() bool {
+	if d.seek.on && d.src.contact.Waiting() {
+		return true
+	}
+	if d.seek.on { // nothing is wanted of it any more
+		d.seek.on, d.seek.done = false, true
+	}
+	if d.seek.done || d.src.sub.isDialed() || d.src.requests.Owing() == 0 || d.src.contact.ended || d.src.vanished {
+		return false
+	}
+	d.seek = seek{on: true, begun: time.Now()}
+	if d.src.contact.refusal != "" { // it has been dialed in vain already
+		d.seek.tries = maxSeeks - 1
+	}
+	d.src.contact.Wait(d.src.sub.cfg.ReconnectMin)
+	return true
+}
+
+// sought notes that a try to connect has failed.
+func (d *dialing) sought() {
+	if !d.seek.on || d.src.contact.listed || !d.src.contact.Waiting() {
+		return
+	}
+	if d.seek.tries++; d.seek.tries >= maxSeeks || time.Since(d.seek.begun) > seekTime {
+		d.seek.on, d.seek.done = false, true
+		d.src.unlisted()
+	}
+}
+
+// Take implements follow.User.
+func (src *source) Take(e directory.Event) (steps int) {
+	s := src.sub
+	src.sub.duplicates.reconsider(src) // those that have had tags in common with it
+	if !src.contact.Ready() {
+		src.rights.Forget() // it may be another one now
+	}
+	src.update(e.Entry)
+	steps = s.duplicates.meet(src)
+	src.consider()
+	s.duplicates.checkAll(src)
+	if e.Kind == directory.Changed {
+		s.checkReady()
+	}
+	src.sub.duplicates.reconsider(src)
+	return steps + e.Entry.Tags.Parts()/setStepsPerStep
+}
+
+// Gone implements follow.User.
+func (src *source) Gone() (steps int) {
+	begun, awaited := src.sub.duplicates.index.Steps(), !src.contact.Idle() || src.requests.Len() > 0
+	src.contact.listed, src.contact.gone = false, time.Now()
+	src.sub.duplicates.reconsider(src)
+	src.unlisted()
+	src.sub.forgetOldest()
+	if awaited {
+		src.sub.checkReady()
+	}
+	return forgetSteps + src.sub.duplicates.index.Steps() - begun
+}
+
+// update takes over the directory entry of the publisher.
+func (src *source) update(e directory.Entry) {
+	src.contact.list(e)
+	src.served.Update(e.Instance, e.Tags, e.Since)
+}
+
+// isDialed reports whether publishers dial this subscriber, as no directory lists them.
+func (s *Subscriber) isDialed() bool { return s.role == subscription.RoleReceiver }
+
+// accept takes over a connection that a publisher has dialed, after its hello. The
+// publisher's earlier connection, if any, has ended. Loop only.
+func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello, who *identity.Peer) {
+	src := s.sources[h.Instance]
+	if src == nil {
+		src = newSource(s)
+		s.sources[h.Instance] = src
+	}
+	entry := directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
+	for sub := range s.subs.All {
+		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
+	}
+	src.update(entry)
+	src.contact.accepted(ep)
+	src.fault, src.spoken = nil, false
+	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
+	ep.SetContext(src)
+	src.permit(who, acl.Send)
+	every := s.heart.Stretched(int(s.counters.publishers.Load()) + 1)
+	hello, err := s.helloTo("", every)
+	if err != nil {
+		src.fail(err)
+		return
+	}
+	src.out.Open(ep, hello)
+	src.pulse.Begin(&s.heart, ep, every, h.BeatMillis)
+	src.ready()
+}
+
+// await gives a publisher that has gone without goodbye some time to dial again. No
+// directory shows when it is gone for good.
+func (src *source) await() {
+	src.contact.listed, src.contact.gone = false, time.Now()
+	src.contact.Rest()
+	if src.requests.Owing() == 0 || src.contact.ended {
+		src.unlisted()
+		return
+	}
+	src.contact.Wait(senderAbsence)
+	src.sub.forgetOldest()
+}
