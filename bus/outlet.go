@@ -37,7 +37,7 @@ func newOutlet(s *Sender) *outlet {
 	return out
 }
 
-// Take implements follow.User.
+// Take implements discovery.User.
 func (out *outlet) Take(e directory.Event) (steps int) {
 	out.contact.list(e.Entry)
 	out.used = out.sender.owners.used(e.Entry.Tags)
@@ -45,21 +45,21 @@ func (out *outlet) Take(e directory.Event) (steps int) {
 	return out.sender.considerSteps()
 }
 
-// Gone implements follow.User.
+// Gone implements discovery.User.
 func (out *outlet) Gone() (steps int) {
 	out.contact.listed = false
 	out.unlisted()
 	return 1
 }
 
-// Open implements contact.User.
+// Open implements dialer.User.
 func (out *outlet) Open(addr netip.AddrPort) error {
 	p := out.sender.pub.params()
 	p.Context = out
 	return out.contact.open(&out.sender.dialer, out.sender.pub.backend, addr, p)
 }
 
-// Wanted implements contact.User.
+// Wanted implements dialer.User.
 func (out *outlet) Wanted() bool {
 	return out.contact.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.entry.Instance)) && (out.used || out.sender.wants.Load().Intersects(out.contact.entry.Tags))
 }
@@ -81,7 +81,7 @@ func (out *outlet) consider() {
 	out.contact.Dial()
 }
 
-// Woken implements contact.User.
+// Woken implements dialer.User.
 func (out *outlet) Woken() {
 	out.consider()
 	if out.contact.Idle() {
@@ -89,7 +89,7 @@ func (out *outlet) Woken() {
 	}
 }
 
-// Tried implements contact.User.
+// Tried implements dialer.User.
 func (out *outlet) Tried(err error) {
 	if err != nil {
 		out.contact.reportRefusal(out.contact.explain(err))
@@ -108,7 +108,7 @@ func (out *outlet) unlisted() {
 	delete(out.sender.outlets, out.contact.entry.Instance)
 }
 
-// HelloMissed implements contact.User.
+// HelloMissed implements dialer.User.
 func (out *outlet) HelloMissed() { out.fail(ErrHelloTimeout) }
 
 // fail closes the connection.

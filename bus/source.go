@@ -33,23 +33,20 @@ type source struct {
 	failure  error         // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int           // reasons not to read, see pause
 	events   events.Conn
-	out      sendqueue.Control
-	toldAt   time.Time // when the publisher was last told how much was received
-	spoken   bool      // a page has come on this connection
+	out      sendqueue.Control // messages to the publisher, and the end in order
+	toldAt   time.Time         // when the publisher was last told how much was received
+	spoken   bool              // a page has come on this connection
 	pulse    heartbeat.Pulse
 	share    workqueue.Share // of the subscriber's work queue
 
 	dial     dialing
 	requests request.Asker[*Subscription]
-	in       dispatcher
-
-	served overlap.Publisher[*source]
+	in       dispatcher                 // of what arrives
+	served   overlap.Publisher[*source] // what duplicates knows of it
 }
 
 func newSource(s *Subscriber) *source {
-	src := &source{
-		sub: s,
-	}
+	src := &source{sub: s}
 	src.out = sendqueue.NewControl(src.pause, src.resume, src.sayLast, src.fail)
 	src.dial.src = src
 	src.served.Source = src

@@ -176,10 +176,10 @@ func (d *dialing) sought() {
 	}
 }
 
-// Take implements follow.User.
+// Take implements discovery.User.
 func (src *source) Take(e directory.Event) (steps int) {
 	s := src.sub
-	src.sub.duplicates.reconsider(src) // those that have had tags in common with it
+	s.duplicates.reconsider(src) // those that have had tags in common with it
 	if !src.contact.Ready() {
 		src.rights.Forget() // it may be another one now
 	}
@@ -190,11 +190,11 @@ func (src *source) Take(e directory.Event) (steps int) {
 	if e.Kind == directory.Changed {
 		s.checkReady()
 	}
-	src.sub.duplicates.reconsider(src)
+	s.duplicates.reconsider(src)
 	return steps + e.Entry.Tags.Parts()/setStepsPerStep
 }
 
-// Gone implements follow.User.
+// Gone implements discovery.User.
 func (src *source) Gone() (steps int) {
 	begun, awaited := src.sub.duplicates.index.Steps(), !src.contact.Idle() || src.requests.Len() > 0
 	src.contact.listed, src.contact.gone = false, time.Now()
