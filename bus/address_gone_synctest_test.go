@@ -36,9 +36,9 @@ func (h *changingHost) become(all ...string) {
 	synctest.Wait()
 }
 
-// TestAnAnnouncedAddressThatLeaves: it is told once, and when it is back; that of another host is
+// TestPublisher_anAnnouncedAddressLeaves: it is told once, and when it is back; that of another host is
 // not.
-func TestAnAnnouncedAddressThatLeaves(t *testing.T) {
+func TestPublisher_anAnnouncedAddressLeaves(t *testing.T) {
 	listen, other := netip.MustParseAddrPort("10.9.0.1:7000"), netip.MustParseAddrPort("192.0.2.1:7000")
 	for _, test := range []struct {
 		name string

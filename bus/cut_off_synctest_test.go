@@ -14,7 +14,7 @@ import (
 
 // A subscriber that is cut off again and again was new at each look, and its state said that
 // nothing is wrong. What becomes of its connections is remembered over all of them.
-func TestTheStateRemembersThatASubscriberWasCutOff(t *testing.T) {
+func TestPublisher_State_remembersThatASubscriberWasCutOff(t *testing.T) {
 	for name, policy := range map[string]bus.Policy{"disconnect": disconnectAfter(5 * time.Second), "block": {}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

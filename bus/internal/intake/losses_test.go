@@ -95,7 +95,10 @@ func TestIntake_positionsShowWhatIsMissing(t *testing.T) {
 			}
 			var sent []string
 			for _, m := range b.sent {
-				for p := range subscription.PositionsOf(m.(*subscription.Missed).List) {
+				for p, err := range subscription.PositionsOf(m.(*subscription.Missed).List) {
+					if err != nil {
+						t.Fatal(err)
+					}
 					sent = append(sent, fmt.Sprintf("%d:%d", p.Tag, p.Count))
 				}
 			}
@@ -147,7 +150,10 @@ func TestIntake_whatIsDroppedIsTold(t *testing.T) {
 				got = append(got, fmt.Sprintf("received %d", m.Messages))
 			case *subscription.Dropped:
 				text := fmt.Sprintf("dropped %d for %d", m.Messages, m.Cause)
-				for p := range subscription.PositionsOf(m.List) {
+				for p, err := range subscription.PositionsOf(m.List) {
+					if err != nil {
+						t.Fatal(err)
+					}
 					text += fmt.Sprintf(" %d:%d", p.Tag, p.Count)
 				}
 				got = append(got, text)

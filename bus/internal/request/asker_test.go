@@ -24,12 +24,15 @@ type wish struct {
 	ended  bool
 }
 
+// failer is what a test and a rapid check have in common.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // bed is the side of an Asker, and a publisher that answers when it is told to.
 type bed struct {
-	t interface {
-		Helper()
-		Fatalf(format string, args ...any)
-	}
+	t     failer
 	asker Asker[*wish]
 	subs  workqueue.List[*wish]
 	work  workqueue.Queue
@@ -39,20 +42,16 @@ type bed struct {
 
 	serves    tags.Set
 	positions map[tags.Tag]uint64 // of earlier connections
-	up, leave bool
+	up        bool
 	considers int // calls of Considered
 
 	queued, sent []subscription.Message // sent: not answered yet
 	within       bool                   // the last Subscribe that was sent says that another one follows
-	part         tags.Set               // of a set in parts
 	active       map[uint64]tags.Set    // at the publisher
 	stood        map[uint64][]subscription.Position
 }
 
-func newBed(t interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}) *bed {
+func newBed(t failer) *bed {
 	b := &bed{
 		t: t, serves: tags.Everything(), up: true, positions: make(map[tags.Tag]uint64),
 		active: make(map[uint64]tags.Set), stood: make(map[uint64][]subscription.Position),
