@@ -16,6 +16,7 @@ import (
 // TestCoverageTableIsTrue holds docs/netio3-coverage.md to the code: what it
 // names exists, and nothing is open.
 func TestCoverageTableIsTrue(t *testing.T) {
+	inRoot(t)
 	text, err := os.ReadFile("docs/netio3-coverage.md")
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,7 @@ func TestCoverageTableIsTrue(t *testing.T) {
 // TestDocumentsNameTestsThatExist holds the documents to the code: a test that
 // was renamed would leave a promise without anything to show for it.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
+	inRoot(t)
 	s := module(t)
 	named := regexp.MustCompile("`(?:Test|Example|Fuzz|Benchmark)[A-Z_][^`]*`")
 	found := 0

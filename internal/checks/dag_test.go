@@ -253,6 +253,7 @@ func matches(pattern, path string) bool {
 
 // TestImportTable holds the module to the table, in each of its build variants.
 func TestImportTable(t *testing.T) {
+	inRoot(t)
 	tests := []struct {
 		name  string
 		dir   string

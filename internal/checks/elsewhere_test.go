@@ -21,6 +21,7 @@ var forLinux = []string{
 // TestPackagesForLinuxSaySo: a file of one of them without the constraint is a wall of errors
 // of the compiler elsewhere. elsewhere.go says in words what the package needs.
 func TestPackagesForLinuxSaySo(t *testing.T) {
+	inRoot(t)
 	for _, dir := range forLinux {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {

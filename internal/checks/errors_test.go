@@ -18,6 +18,7 @@ import (
 // TestATestNamesEachError: an error that callers tell apart is one that a test
 // has seen.
 func TestATestNamesEachError(t *testing.T) {
+	inRoot(t)
 	for _, s := range []*source{module(t), readSource(t, os.DirFS("directory/etcd"))} {
 		for _, name := range s.untested() {
 			t.Errorf("no test names %s", name)

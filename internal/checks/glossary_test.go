@@ -48,6 +48,7 @@ var documented = map[string]string{
 // TestGlossaryKnowsTheDocuments holds docs/glossary.md to both sides: each name
 // of the documents is in it, and each name in Go that it gives exists.
 func TestGlossaryKnowsTheDocuments(t *testing.T) {
+	inRoot(t)
 	text, err := os.ReadFile("docs/glossary.md")
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,7 @@ func roomOf(file string) *room {
 // uses a name, a field or a method of the other, and what both have in common uses
 // nothing of them.
 func TestRooms(t *testing.T) {
+	inRoot(t)
 	files := token.NewFileSet()
 	pkg, info := checkBus(t, files)
 	fileOf := func(at token.Pos) string { return filepath.Base(files.Position(at).Filename) }

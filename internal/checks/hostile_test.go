@@ -56,6 +56,7 @@ var shownErrors = []error{
 // TestTheTextOfErrorsIsSafeToShow: whatever the fields of an error hold, its text
 // is one line of printable characters.
 func TestTheTextOfErrorsIsSafeToShow(t *testing.T) {
+	inRoot(t)
 	known := make(map[string]bool)
 	for _, zero := range shownErrors {
 		kind := reflect.TypeOf(zero).Elem()
@@ -77,6 +78,7 @@ func TestTheTextOfErrorsIsSafeToShow(t *testing.T) {
 
 // TestTheTextOfEventsIsSafeToShow: of all kinds, the unknown ones too.
 func TestTheTextOfEventsIsSafeToShow(t *testing.T) {
+	inRoot(t)
 	kinds := 0
 	for kind := bus.EventKind(0); kind <= bus.EventKind(kinds)+1; kind++ {
 		if kind > 0 && !strings.HasPrefix(kind.String(), "event ") {

@@ -15,6 +15,7 @@ import (
 
 // TestTheLicenceIsTheOfficialText: one that differs in a byte is not recognised by tools.
 func TestTheLicenceIsTheOfficialText(t *testing.T) {
+	inRoot(t)
 	text, err := os.ReadFile("LICENSE")
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,7 @@ func TestTheLicenceIsTheOfficialText(t *testing.T) {
 }
 
 func TestEverySourceFileNamesItsLicence(t *testing.T) {
+	inRoot(t)
 	lacking, seen, err := withoutLicence(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 // and the documents that any other text names. make docs, which builds the site, knows
 // pages only.
 func TestLinksLeadSomewhere(t *testing.T) {
+	inRoot(t)
 	mistakes, found, err := checkLinks(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)

@@ -81,6 +81,7 @@ var history = []string{"CHANGELOG.md", "docs/adr"}
 
 // TestProse holds the comments of all Go files and all documents to phrases.
 func TestProse(t *testing.T) {
+	inRoot(t)
 	mistakes, err := checkProse(os.DirFS("."), notClean, history)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // TestQuickStartIsTheExample keeps the program of the README compiled and run: its
 // main is the body of node's Example.
 func TestQuickStartIsTheExample(t *testing.T) {
+	inRoot(t)
 	readme := between(t, "README.md", "\nfunc main() {\n", "}\n```\n")
 	example := between(t, "node/example_test.go", "func Example() {\n", "\t// Output:")
 	if readme != example {
@@ -24,6 +25,7 @@ func TestQuickStartIsTheExample(t *testing.T) {
 
 // TestQuickStartPrintsWhatItSays holds the README to the output of the example.
 func TestQuickStartPrintsWhatItSays(t *testing.T) {
+	inRoot(t)
 	said := between(t, "README.md", "It prints `", "`.")
 	printed := between(t, "node/example_test.go", "\t// Output: ", "\n")
 	if said != printed {
@@ -33,6 +35,7 @@ func TestQuickStartPrintsWhatItSays(t *testing.T) {
 
 // TestQuickStartCompiles: a program with the imports of the README is whole.
 func TestQuickStartCompiles(t *testing.T) {
+	inRoot(t)
 	testkit.DependsOnTree()
 	program := between(t, "README.md", "```go\npackage main\n", "```\n")
 	name := filepath.Join(t.TempDir(), "main.go")

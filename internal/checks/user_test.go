@@ -22,6 +22,7 @@ const userModules = "internal/checks/testdata/user-modules.txt"
 // A requirement of the core is a lowest version for all its users, and a line in what they
 // audit, also if they build nothing of it: what few need, as etcd, has a module of its own.
 func TestAUserGetsNoMoreModules(t *testing.T) {
+	inRoot(t)
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

@@ -47,6 +47,7 @@ var waitsElsewhere = map[string]string{
 // TestFilesAreWaitedForInOnePlace: a command that opens a file by itself says nothing while the
 // server of its file system is away, and obeys no signal.
 func TestFilesAreWaitedForInOnePlace(t *testing.T) {
+	inRoot(t)
 	used := make(map[string]bool)
 	for _, root := range []string{"access", "acl", "cmd", "directory/etcd", "identity", "internal", "node", "recording"} {
 		err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {

@@ -65,6 +65,7 @@ var ways = []struct{ heading, first, last string }{
 // TestTheWayOfAMessage holds the lists in docs/architecture.md to the code: each is short,
 // and each function calls the next one.
 func TestTheWayOfAMessage(t *testing.T) {
+	inRoot(t)
 	for _, w := range ways {
 		t.Run(w.heading, func(t *testing.T) {
 			way := stops(between(t, "docs/architecture.md", "## "+w.heading+"\n", "\n## "))
