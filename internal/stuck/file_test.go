@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tagbus/internal/testkit"
 )
 
 // TestFilesAreUsed: what is written is read again, by each way, and no wait is left.
@@ -72,7 +74,7 @@ func TestFIFOsAreNotWaitedFor(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	f.Aside()
-	if reflect.ValueOf(f.wait).Pointer() != reflect.ValueOf(never).Pointer() {
+	if f.kind != never {
 		t.Error("its calls are waited for, want not")
 	}
 }
@@ -105,4 +107,23 @@ func methods(t *testing.T) (names []string) {
 		}
 	}
 	return names
+}
+
+// TestCallsOfAFileAllocateNothing: a replay reads, and a recording writes, a file for hours.
+func TestCallsOfAFileAllocateNothing(t *testing.T) {
+	if testkit.Race {
+		t.Skip("needs a build without the race detector, which allocates")
+	}
+	f, err := OpenFile(filepath.Join(t.TempDir(), "f"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if got := testing.AllocsPerRun(100, func() {
+		if _, err := f.WriteAt([]byte("x"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}); got > 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
 }

@@ -115,30 +115,41 @@ func Follow(ctx, hurry context.Context, exit func(path string)) (stop func()) {
 }
 
 func (p *waits) begin(path string, aside bool) (over func()) {
-	w := &wait{path: path, since: time.Now(), aside: aside}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.all[w] = struct{}{}
-	w.timer = time.AfterFunc(Patience, func() { p.late(w) })
+	w := &wait{path: path, aside: aside}
+	p.enter(w)
 	return func() { p.over(w) }
 }
 
-// over notes that a call has returned.
-func (p *waits) over(w *wait) {
+// enter notes that a call has begun. w is new, or was left by over.
+func (p *waits) enter(w *wait) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w.since = time.Now()
+	p.all[w] = struct{}{}
+	if w.timer == nil {
+		w.timer = time.AfterFunc(Patience, func() { p.late(w) })
+	} else {
+		w.timer.Reset(Patience)
+	}
+}
+
+// over notes that a call has returned. idle: w may have another call, as its timer has not
+// fired.
+func (p *waits) over(w *wait) (idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, still := p.all[w]; !still {
-		return
+		return false
 	}
-	w.timer.Stop()
+	idle = w.timer.Stop() && !w.late
 	delete(p.all, w)
 	if !w.said {
-		return
+		return idle
 	}
 	for other := range p.all { // it does not answer yet
 		if other.late && other.path == w.path {
 			other.said, other.since = true, w.since
-			return
+			return false
 		}
 	}
 	now := time.Now()
@@ -151,6 +162,7 @@ func (p *waits) over(w *wait) {
 	if say := p.say; say != nil {
 		go say(Note{w.path, w.since, now.Sub(w.since)})
 	}
+	return false
 }
 
 // late says that a call takes long.

@@ -172,7 +172,7 @@ func TestEventLoop_panicIsLoggedWithoutOnPanic(t *testing.T) {
 	loop.Post(func() { panic("boom") })
 	loop.Post(loop.Stop)
 	run(t, loop)
-	for _, want := range []string{"level=ERROR", "boom", "TestPanicIsLogged", "guard_test.go"} {
+	for _, want := range []string{"level=ERROR", "boom", "TestEventLoop_panicIsLogged", "guard_test.go"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("log: got %q, want %q in it", text, want)
 		}

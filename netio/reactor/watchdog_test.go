@@ -194,7 +194,7 @@ func TestEventLoop_stallIsLoggedWithoutOnStall(t *testing.T) {
 	loop := newLoop(t, reactor.Config{StallLimit: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(lines, nil))})
 	loop.Post(func() {
 		line := await(t, lines, "a line of the log")
-		for _, want := range []string{"level=WARN", "TestStallIsLogged", "watchdog_test.go"} {
+		for _, want := range []string{"level=WARN", "TestEventLoop_stallIsLogged", "watchdog_test.go"} {
 			if !strings.Contains(line, want) {
 				t.Errorf("log: got %q, want %q in it", line, want)
 			}
