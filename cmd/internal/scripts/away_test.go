@@ -48,9 +48,6 @@ func TestAnOutputThatGoesAway(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			m, local := mountAway(t), t.TempDir()
-			if err := os.WriteFile(filepath.Join(m.path, "closed"), nil, 0o600); err != nil { // the kernel asks no FLUSH again
-				t.Fatal(err)
-			}
 			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
 			pub := run(t, "publisher", "publisher", "--bus", local, "--tags", "1", "--emulate", "100", "--rate", "100")
 			p := run(t, words[0], words...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -87,7 +88,30 @@ func mountAway(t *testing.T) *mount {
 		<-ended
 		_, _ = unix.Close(m.wake[0]), unix.Close(m.fd)
 	})
+	m.settle(t)
 	return m
+}
+
+// settle makes the kernel ask once for what it never asks again after ENOSYS: POLL and FLUSH. Package
+// os polls each file that it opens, from within the runtime, which keeps the processor
+// meanwhile: with few of them the server, which is in the same process, would never run. A call of
+// package unix gives the processor away.
+func (m *mount) settle(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(m.path, "settled")
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); err != nil {
+		t.Fatalf("poll: %v", err)
+	}
+	if err := unix.Close(fd); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	if err := unix.Unlink(path); err != nil {
+		t.Fatalf("unlink: %v", err)
+	}
 }
 
 // goes makes the server go away.
