@@ -36,6 +36,7 @@ func (b *bed) openPublisher(dir directory.Directory, cfg bus.PublisherConfig) (*
 	b.tb.Helper()
 	m := b.member()
 	cfg.Listen = anyPort(m.host)
+	cfg.Sending = thrifty(cfg.Sending)
 	p, err := bus.NewPublisher(b.opener(m), dir, cfg)
 	must(b.tb, err)
 	b.tb.Cleanup(func() {

@@ -135,12 +135,29 @@ type subscriber struct {
 	*member
 }
 
+// thrifty returns a configuration with less memory than the defaults, which a thousand tests need not
+// fill: the race detector notes something for each word of it.
+func thrifty(cfg bus.Sending) bus.Sending {
+	const queue = 2 << 20
+	if cfg.PoolBytes == 0 && cfg.QueueBytes <= queue && cfg.MaxMessageBytes <= queue/2 && cfg.PageBytes <= queue/16 {
+		if cfg.QueueBytes == 0 {
+			cfg.QueueBytes = queue
+		}
+		cfg.PoolBytes = 16*cfg.QueueBytes + 64*cfg.PageBytes
+	}
+	if cfg.CacheBytes == 0 && cfg.CacheMessages > 0 {
+		cfg.CacheBytes = 4 * queue
+	}
+	return cfg
+}
+
 // publisher opens a publisher on a host of its own.
 func (b *bed) publisher(cfg bus.PublisherConfig) *publisher {
 	b.tb.Helper()
 	m := b.member()
 	cfg.Listen = netip.AddrPortFrom(m.host, 0)
 	cfg.OnEvent = m.note
+	cfg.Sending = thrifty(cfg.Sending)
 	p, err := bus.NewPublisher(b.opener(m), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)

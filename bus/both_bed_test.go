@@ -30,6 +30,7 @@ func (b *bed) sender(cfg bus.SenderConfig) *sender {
 	if cfg.OnEvent == nil {
 		cfg.OnEvent = m.note
 	}
+	cfg.Sending = thrifty(cfg.Sending)
 	s, err := bus.NewSender(b.opener(m), b.dir, cfg)
 	must(b.tb, err)
 	b.tb.Cleanup(func() {

@@ -163,6 +163,7 @@ func (b *bed) publisherAt(addr netip.AddrPort, cfg bus.PublisherConfig) *publish
 	m := b.member()
 	m.host = addr.Addr()
 	cfg.Listen, cfg.OnEvent = addr, m.note
+	cfg.Sending = thrifty(cfg.Sending)
 	p, err := bus.NewPublisher(b.opener(m), b.dir, cfg)
 	must(b.tb, err)
 	b.tb.Cleanup(func() {

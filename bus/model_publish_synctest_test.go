@@ -3,6 +3,7 @@
 package bus_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,10 +23,7 @@ func payload(tag tags.Tag, counter uint64) []byte {
 	if counter%17 == 0 {
 		n += 400
 	}
-	for range n {
-		data = append(data, byte(counter))
-	}
-	return data
+	return append(data, bytes.Repeat([]byte{byte(counter)}, n)...)
 }
 
 func (r *modelRun) publish(tag tags.Tag) {

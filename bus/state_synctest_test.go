@@ -176,10 +176,17 @@ func TestPublisher_State_lossesHaveTheirTimes(t *testing.T) {
 		s, _ := b.stuck(bus.Policy{Kind: bus.DropNewest})
 		began := time.Now()
 		at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
-		flood := func() {
+		flood := func() { // while nothing is read, so that some find no room
+			held, release := make(chan struct{}), make(chan struct{})
+			s.loop.Post(func() {
+				close(held)
+				<-release
+			})
+			<-held
 			for range 30 {
 				must(t, p.Publish(1, make([]byte, 900)))
 			}
+			close(release)
 		}
 		lost := func(when string, st state.State, peers []state.Peer, first, last int) {
 			t.Helper()
