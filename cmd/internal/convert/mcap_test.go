@@ -17,8 +17,8 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/convert"
-	"tagbus/recording"
 	"tagbus/internal/testkit"
+	"tagbus/recording"
 	"tagbus/tags"
 )
 
