@@ -108,7 +108,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(list(dir, cfg.Monitor, s.listed))
+		s.listing.Store(list(dir, cfg.Monitor, s.listed, s.loop, &s.counters.entry, s.event))
 	}
 	return s, nil
 }
