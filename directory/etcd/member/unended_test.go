@@ -114,7 +114,7 @@ func TestUnendedRequestsAreBounded(t *testing.T) {
 						break
 					}
 					slowest = max(slowest, time.Since(at))
-					time.Sleep(100 * time.Millisecond)
+					<-time.After(100 * time.Millisecond)
 				}
 			})
 			cancel()
