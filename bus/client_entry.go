@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/hostaddr"
 	"tagbus/bus/internal/listing"
+	"tagbus/netio"
 	"tagbus/tags"
 )
 
@@ -38,14 +40,42 @@ func monitorOnly(monitor netip.AddrPort) advertise.Listener {
 }
 
 // list lists a client, whose monitor may be wherever the addresses of the host say.
-func list(dir directory.Directory, monitor netip.AddrPort, describe func() (directory.Entry, bool)) *listing.Listing {
-	return listing.Start(dir, describe, func(changed func()) (stop func()) {
+//
+//   - trouble: where it is noted that there are too many clients. That the entry cannot be
+//     renewed is no trouble: nothing fails without it.
+func list(dir directory.Directory, monitor netip.AddrPort, describe func() (directory.Entry, bool), loop netio.Loop, trouble *entryTrouble, event func(Event)) *listing.Listing {
+	announced := func(r directory.Registration) { reportEntry(&listed{Registration: r}, loop, trouble, event) }
+	return listing.Start(dir, describe, announced, func(changed func()) (stop func()) {
 		if !monitor.IsValid() {
 			return func() {}
 		}
 		l := monitorOnly(monitor)
 		at, _ := newPlace(hostaddr.System, l) // the next change tells of what could not be found
 		return followHost(hostaddr.System, l, at, func(advertise.Place) error { changed(); return nil })
+	})
+}
+
+// listed is the registration of a client: of its problems, only that there are too many.
+type listed struct {
+	directory.Registration
+	crowded bool // was told; one report at a time
+}
+
+// OnProblem implements directory.Reporter.
+func (l *listed) OnProblem(report func(error)) {
+	reporter, ok := l.Registration.(directory.Reporter)
+	if !ok {
+		return
+	}
+	reporter.OnProblem(func(err error) {
+		crowded := errors.Is(err, directory.ErrCrowded)
+		if crowded == l.crowded {
+			return
+		}
+		if l.crowded = crowded; !crowded {
+			err = nil
+		}
+		report(err)
 	})
 }
 

@@ -158,7 +158,7 @@ func reportEntry(r directory.Registration, loop netio.Loop, trouble *entryTroubl
 		trouble.set(err)
 		e := &EntryError{Err: err}
 		if err != nil {
-			began, cause, unannounced = time.Now(), err, asking.Load()
+			began, cause, unannounced = time.Now(), err, asking.Load() && !errors.Is(err, directory.ErrCrowded)
 		} else {
 			e.Err, e.Over, e.Lasted = cause, true, time.Since(began)
 		}

@@ -68,8 +68,8 @@ func (*PeerFailedError) Unwrap() error { return ErrPeerFailed }
 
 // EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
 // the directory cannot be announced, renewed or changed, or the directory has too many
-// (directory.ErrCrowded). Connections stay, but no program
-// finds an entry that is expired, or that was never there. The event comes once, and once
+// (directory.ErrCrowded), which subscribers and senders are told, too. Connections stay,
+// but no program finds an entry that is expired, or that was never there. The event comes once, and once
 // more when the problem is over. In between the directory tries again by itself.
 type EntryError struct {
 	Err         error         // why it cannot be renewed, or could not at first

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -197,7 +198,7 @@ type member struct {
 	messages, bytes, pages uint64    // sent on that, when it has ended
 	ended, heard           time.Time // when that was, and when something came from it last
 	cause                  error     // why; nil: in order
-	past                   past
+	past                   portrait.Past
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
@@ -211,7 +212,7 @@ func (p *Publisher) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 	}
 	unconfirmed = l.out.CloseAccounts(l.owed, coarseclock.Of(l.pulse.Heard()))
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
-		a.Peer.past.add(&a.Peer, unconfirmed, a.Unconfirmed())
+		a.Peer.remember(unconfirmed, a.Unconfirmed())
 	}
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {

@@ -13,7 +13,6 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/state"
-	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -142,7 +141,8 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 	first := portrait.NewFirst(q.Peers, func(a, b rankedLink) int { return portrait.Before(a.Rank, b.Rank) })
 	st.Connected = len(p.links)
 	for l := range p.links {
-		r := rankedLink{portrait.Rank{Stalled: l.stalledAt.Load() != 0, Fullest: l.out.Fullest(), Name: l.peer.Instance}, l}
+		past := p.pastOf(l)
+		r := rankedLink{portrait.Rank{Stalled: l.stalledAt.Load() != 0, CutOff: past.CutOff(now), Fullest: l.out.Fullest(), Name: l.peer.Instance}, l}
 		for _, n := range l.out.Lanes {
 			sums := n.Account.Sums()
 			r.Lost += portrait.Lost(&sums.Lost)
@@ -154,16 +154,16 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 		first.Add(r)
 		eps = append(eps, l.ep)
 	}
-	gone := p.accounts.Gone()
-	for _, a := range slices.Backward(gone[max(0, len(gone)-q.Peers):]) {
+	gone := portrait.Latest(p.accounts.Gone(), q.Peers, now, func(a *ledger.Account[*link, member]) (*portrait.Past, time.Time) { return &a.Peer.past, a.Peer.ended })
+	for _, a := range gone {
 		m := &a.Peer
 		peer := m.peer.portray(m.since)
 		peer.Messages, peer.Bytes, peer.Pages = m.messages, m.bytes, m.pages
 		peer.Ended, peer.Heard = portrait.Time(m.ended), portrait.Time(m.heard)
 		if m.cause != nil {
-			peer.Reason = sanitize.Cut(sanitize.Error(m.cause), state.MaxReason)
+			peer.Reason = portrait.Reason(m.cause)
 		}
-		m.past.portray(&peer)
+		m.past.Show(&peer)
 		var lost ledger.Sums
 		for _, n := range a.Lanes() {
 			addLane(&peer, n, &lost)
@@ -198,9 +198,8 @@ func (l *link) portray(now time.Time, wanted map[subscription.LaneID][]tags.Tag)
 	known := [...]int{room.Sends, l.minSendsFree.add(now, room.MinSends), 0, 0} // one allocation
 	peer.FreeSends, peer.MinFree, peer.Queued, peer.QueueLimit = &known[0], &known[1], &known[2], &known[3]
 	peer.Heard = portrait.Time(l.pulse.Heard())
-	if past := l.pub.pastOf(l); past.broken > 0 || !past.openTo.IsZero() {
-		past.portray(&peer)
-	}
+	past := l.pub.pastOf(l)
+	past.Show(&peer)
 	if at := l.stalledAt.Load(); at != 0 {
 		peer.StalledSince = time.Unix(0, at).UTC()
 	}

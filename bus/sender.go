@@ -81,7 +81,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(list(dir, cfg.Monitor, s.listed))
+		s.listing.Store(list(dir, cfg.Monitor, s.listed, p.loop, &p.entry, p.event))
 	}
 	return s, nil
 }

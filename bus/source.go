@@ -112,6 +112,7 @@ func (src *source) lost(cause error) {
 	if cause != nil {
 		src.sub.counters.broken.Add(1)
 	}
+	src.remember(cause)
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}

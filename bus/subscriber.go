@@ -22,6 +22,7 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
+	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
@@ -79,6 +80,7 @@ type Subscriber struct {
 	leaving map[uint64]*Subscription      // closed, and not yet ended everywhere
 	sources map[string]*source            // by the publisher's instance
 	past    []*source                     // the last ones that were forgotten, for TagStats
+	pasts   portrait.Pasts                // of the connections that have ended
 	subs    workqueue.List[*Subscription] // open ones, by their ids, which is by their ages
 
 	parting    bool // gone waits for connections
@@ -108,7 +110,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(list(dir, cfg.Monitor, s.listed))
+		s.listing.Store(list(dir, cfg.Monitor, s.listed, s.loop, &s.counters.entry, s.event))
 	}
 	return s, nil
 }

@@ -122,6 +122,7 @@ func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]
 func (r *Receiver) portray(q state.Question) state.State {
 	st := r.sub.portray(q)
 	st.Role = state.Receiver
+	st.Gone = r.sub.pasts.Gone(q.Peers, time.Now(), r.sub.isConnected) // no directory tells of senders
 	showPlace(r.at.Load(), &st)
 	return st
 }
@@ -134,7 +135,8 @@ type rankedSource struct {
 
 // portray returns the state of this side. q is within its limits. Loop only.
 func (s *Subscriber) portray(q state.Question) state.State {
-	st := portrait.New(state.Subscriber, portrait.Time(time.Now()))
+	now := time.Now()
+	st := portrait.New(state.Subscriber, portrait.Time(now))
 	st.Tags, st.TagParts = portrait.Text(s.wanted())
 	st.Instance, st.Name, st.Host, st.Since = s.instance, s.cfg.Name, s.host, portrait.Time(s.opened)
 	st.Backend, st.MaxMessageBytes = s.backend.Name(), s.cfg.MaxMessageBytes
@@ -159,22 +161,51 @@ func (s *Subscriber) portray(q state.Question) state.State {
 		for lane := range src.in.Lanes() {
 			st.KnownTags += src.in.Known(lane).Len()
 		}
-		if src.contact.Ready() && src.contact.ep != nil {
+		if src.isConnected() {
 			st.Connected++
 			eps = append(eps, src.contact.ep)
-			first.Add(rankedSource{portrait.Rank{Lost: portrait.Lost(&src.in.Sums().Losses), Name: src.contact.peer.Instance}, src})
+			past := s.pasts.Of(src.contact.peer.Instance)
+			first.Add(rankedSource{portrait.Rank{CutOff: past.CutOff(now), Lost: portrait.Lost(&src.in.Sums().Losses), Name: src.contact.peer.Instance}, src})
 		}
 	}
 	st.Path = sumPaths(eps)
 	for _, r := range first.Sorted() {
-		peer, sums := r.src.contact.peer.portray(r.src.contact.Since()), r.src.in.Sums()
-		peer.Messages, peer.Bytes, peer.Pages = sums.Messages, sums.Bytes, sums.Pages
-		peer.Heard = portrait.Time(r.src.pulse.Heard())
-		peer.LeftOut, peer.Losses = sums.Losses[subscription.CauseLeftOut]+sums.Superseded, portrait.Losses(&sums.Losses, &sums.Times)
+		peer, past := r.src.portray(), s.pasts.Of(r.src.contact.peer.Instance)
+		past.Show(&peer)
 		portrayPath(&peer, r.src.contact.ep)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st
+}
+
+// portray returns the state of a publisher, of its last connection if it has none.
+func (src *source) portray() state.Peer {
+	peer, sums := src.contact.peer.portray(src.contact.Since()), src.in.Sums()
+	peer.Messages, peer.Bytes, peer.Pages = sums.Messages, sums.Bytes, sums.Pages
+	peer.Heard = portrait.Time(src.pulse.Heard())
+	peer.LeftOut, peer.Losses = sums.Losses[subscription.CauseLeftOut]+sums.Superseded, portrait.Losses(&sums.Losses, &sums.Times)
+	return peer
+}
+
+// isConnected reports whether a publisher is connected, and both have said hello.
+func (src *source) isConnected() bool { return src.contact.Ready() && src.contact.ep != nil }
+
+// isConnected reports whether an instance is so.
+func (s *Subscriber) isConnected(instance string) bool {
+	src := s.sources[instance]
+	return src != nil && src.isConnected()
+}
+
+// remember notes how a connection has ended.
+//
+//   - cause: nil: in order.
+func (src *source) remember(cause error) {
+	switch {
+	case cause != nil:
+		src.sub.pasts.Broke(src.portray(), time.Now(), cause, ErrStalled, src.sub.isConnected)
+	case src.contact.ended:
+		src.sub.pasts.Ended(src.contact.peer.Instance)
+	}
 }
 
 // maxWantedParts bounds the sets that are united for a state.

@@ -2,7 +2,10 @@
 
 package directory
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // Reporter is what a Registration also is if its entry, once announced, may fail to
 // stay so: the storage is full or gone, permissions have changed.
@@ -10,7 +13,9 @@ type Reporter interface {
 	// OnProblem sets what is told when the entry cannot be kept alive, or not be
 	// updated: err says why and what to do. It is told once when that begins, with
 	// the first cause, and once with nil when it is over; the directory tries by
-	// itself. After Withdraw it is told nothing.
+	// itself. After Withdraw it is told nothing. So it is with an entry that is kept
+	// alive among too many (ErrCrowded), which is another problem: the one is over
+	// before the other begins.
 	//
 	//   - report: called from one goroutine at a time, and from within OnProblem if
 	//     there is a problem already. It must not block, and must not call the
@@ -42,9 +47,16 @@ func (r *Reports) OnProblem(report func(err error)) {
 func (r *Reports) Tell(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if (err == nil) == (r.err == nil) {
-		return
+	if err != nil && r.err != nil && errors.Is(err, ErrCrowded) != errors.Is(r.err, ErrCrowded) {
+		r.set(nil)
 	}
+	if (err == nil) != (r.err == nil) {
+		r.set(err)
+	}
+}
+
+// set sets the problem that persists, and tells it. The lock is held.
+func (r *Reports) set(err error) {
 	if r.err = err; r.report != nil && !r.over {
 		r.report(err)
 	}

@@ -4,7 +4,9 @@ package directory_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,6 +114,20 @@ func TestReporter_tellsWhatKeepsARegistrationFromBeingRenewed(t *testing.T) {
 				t.Errorf("got %d more reports, want none after Withdraw", n)
 			}
 		})
+	}
+}
+
+// An entry among too many, whose disk was full then, was told as the first alone.
+func TestReports_Tell_aProblemOfAnotherKind(t *testing.T) {
+	var r directory.Reports
+	var got []string
+	crowded, full := fmt.Errorf("crowded: %w", directory.ErrCrowded), errors.New("full")
+	r.OnProblem(func(err error) { got = append(got, fmt.Sprint(err)) })
+	for _, err := range []error{crowded, crowded, full, full, crowded, nil} {
+		r.Tell(err)
+	}
+	if want := []string{crowded.Error(), "<nil>", "full", "<nil>", crowded.Error(), "<nil>"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

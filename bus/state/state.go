@@ -62,7 +62,7 @@ type State struct {
 	Stalled   int     `json:"stalled_peers"`        // of those: connected, and taking nothing
 	Fullest   float64 `json:"fullest_queue"`        // largest share of its limit that a queue of a peer holds: 0 to 1
 	Peers     []Peer  `json:"peers,omitempty"`      // as many as were asked for
-	Gone      []Peer  `json:"gone_peers,omitempty"` // remembered, the last to go first; as many as were asked for
+	Gone      []Peer  `json:"gone_peers,omitempty"` // remembered, the last to go first; as many as were asked for. Of a subscriber: none, since the directory has publishers
 
 	KnownTags int   `json:"known_tags"`             // tags of which there was a message; of a subscriber or receiver for each publisher and policy
 	Busiest   []Tag `json:"busiest_tags,omitempty"` // by rate; as many as were asked for
@@ -139,8 +139,8 @@ type Peer struct {
 	Ended  time.Time `json:"ended,omitzero"`       // when the connection of a gone peer ended
 	Reason string    `json:"end_reason,omitempty"` // why, of one without goodbye; at most MaxReason bytes
 
-	// What follows is of all connections of this instance that have ended, as the side that
-	// sends remembers it: a peer that is cut off again and again is new at each look.
+	// What follows is of all connections of this instance that have ended, as this side
+	// remembers it: a peer that is cut off again and again is new at each look.
 	Broken          uint64    `json:"broken_connections,omitempty"` // ended without goodbye, closed here or there
 	StallsEnded     uint64    `json:"ended_stalls,omitempty"`       // of those: closed here because the peer took nothing
 	FirstBroken     time.Time `json:"first_broken,omitzero"`        // when the first of them ended

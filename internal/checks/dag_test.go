@@ -94,7 +94,7 @@ var table = []rule{
 	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
-		"internal/build", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
+		"internal/build", "internal/sanitize", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{

@@ -49,7 +49,12 @@ func (d *Directory) Announce(e directory.Entry) (directory.Registration, error) 
 		return nil, errors.Join(err, p.Withdraw())
 	}
 	if d.clientsOnly {
-		_ = d.writing.do(func() { d.collectSome(e.Instance) }, nil) // else the next client does it
+		_ = d.writing.do(func() { // else the next client does it
+			d.collectSome(e.Instance)
+			if crowded := d.crowded.Load(); crowded != nil && *crowded != nil {
+				p.Tell(*crowded)
+			}
+		}, nil)
 	} else {
 		d.scan.start(false)
 	}
@@ -140,6 +145,11 @@ func (d *Directory) beat() {
 
 // renewAll renews what is announced, and removes what could not be removed before.
 func (d *Directory) renewAll() {
+	if d.clientsOnly {
+		d.writing.enter()
+		d.countClients()
+		d.writing.leave()
+	}
 	for _, p := range d.announced() {
 		d.writing.enter()
 		if p.isBegun() {

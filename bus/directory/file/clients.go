@@ -21,12 +21,14 @@ import (
 // for those that announce them.
 const (
 	clientsName   = "clients"
-	clientBeats   = 60      // beats of a publisher to one of a client
-	clientPolls   = 4       // looks at the folder to one at that of the clients
-	maxClients    = 1 << 16 // names that are looked at, if Config.MaxFiles is not more
-	silentBeats   = 60      // after which a client has ended, whatever is known of its process
-	collectAtOnce = 128     // files that a client which starts looks through for what the dead have left
+	clientBeats   = 60  // beats of a publisher to one of a client
+	clientPolls   = 4   // looks at the folder to one at that of the clients
+	silentBeats   = 60  // after which a client has ended, whatever is known of its process
+	collectAtOnce = 128 // files that a client which starts looks through for what the dead have left
 )
+
+// maxClients is how many clients are followed, if Config.MaxFiles is not more. Tests set it.
+var maxClients = 1 << 16
 
 // Clients returns the directory of the clients: the folder "clients" within this one. The
 // first client makes it, with the permissions of this one, unless this one is missing.
@@ -117,6 +119,8 @@ func (d *Directory) openFolder(g *gate) (*folder, error) {
 //
 //   - instance: that was announced just now. Its file says what time it is by the clock of the
 //     file system.
+//
+// It also sets whether there are too many.
 func (d *Directory) collectSome(instance string) {
 	f, err := d.openFolder(d.writing)
 	if err != nil {
@@ -127,12 +131,8 @@ func (d *Directory) collectSome(instance string) {
 	if err != nil {
 		return
 	}
-	var names []string
-	if _, err := f.each(d.config.MaxFiles, func(entry os.DirEntry) {
-		if isPublic(entry.Name()) && entry.Type().IsRegular() {
-			names = append(names, entry.Name())
-		}
-	}); err != nil || len(names) == 0 {
+	names := d.countLive(f, own)
+	if len(names) == 0 {
 		return
 	}
 	first := rand.N(len(names)) //nolint:gosec // no secret

@@ -38,6 +38,7 @@ type Directory struct {
 	clientsOnly bool // it is the directory of the clients of another one
 
 	crowded atomic.Pointer[error] // why some may not find what is announced here
+	counts  uint                  // beats of clients; inside of writing
 
 	writing   *gate         // of all that changes files
 	quit      chan struct{} // closed by the first Close

@@ -99,3 +99,10 @@ func (l *Lives) Follows(p Process) bool { return l.lives.follows(p) }
 func (l *Lives) Sweep()                 { l.lives.sweep() }
 func (l *Lives) Close()                 { l.lives.close() }
 func (l *Lives) Len() int               { return len(l.lives.known) }
+
+// SetMaxClients sets how many clients are looked at, until restore.
+func SetMaxClients(n int) (restore func()) {
+	before := maxClients
+	maxClients = n
+	return func() { maxClients = before }
+}

@@ -11,8 +11,6 @@ import (
 	"math/bits"
 	"slices"
 	"time"
-
-	"tagbus/bus/directory"
 )
 
 // Programs that were killed leave their files. Within a kernel they are seen to have ended;
@@ -28,12 +26,6 @@ const (
 // early is by how much a file may have been written later than the clock of this host says,
 // before its time counts as wrong.
 const early = time.Minute
-
-// tooManyFiles is the type of ErrTooManyFiles.
-type tooManyFiles struct{}
-
-func (tooManyFiles) Error() string        { return "too many files" }
-func (tooManyFiles) Is(target error) bool { return target == directory.ErrCrowded }
 
 // isCounted reports whether a file counts for Config.MaxFiles: it is about a program that
 // may live.
@@ -171,24 +163,6 @@ func (s *scanner) isOld(written time.Time) bool {
 // the folder were written long after it.
 func (s *scanner) wasLeft(known *source) bool {
 	return s.newest.Sub(known.stamp.written()) >= max(s.d.config.CollectAfter, known.limit(s.d.config.Expiry))
-}
-
-// crowd sets or ends the problem of a folder with too many entries, which concerns those that
-// are announced here, too.
-//
-//   - left: files of which nothing is known.
-//   - complete: all names were looked at.
-func (s *scanner) crowd(left int, complete bool) {
-	var err error
-	const hint = "remove what is not the bus's, use a folder for each part of the bus, or raise --max-entries of all programs (MaxFiles in file.Config)"
-	switch n := s.d.config.MaxFiles; {
-	case !complete:
-		err = &PathError{s.d.path, fmt.Errorf("%w: more than %d names: those behind are not looked at", ErrTooManyFiles, n*namesPerFile), hint}
-	case left > 0:
-		err = &PathError{s.d.path, fmt.Errorf("%w: more than %d entries of programs that may live: some are not found", ErrTooManyFiles, n), hint}
-	}
-	s.d.feed.Report(aboutFiles, err)
-	s.d.crowded.Store(&err)
 }
 
 // collect removes the file of a program that has ended, once it is old, or that has been

@@ -38,7 +38,7 @@ func (s *scanner) tick() {
 	s.gate.enter()
 	defer s.gate.leave()
 	if !s.watching.Load() {
-		s.whole()
+		s.tickSeldom()
 		return
 	}
 	f, err := s.open()

@@ -39,6 +39,7 @@ type scanner struct {
 	strange  map[string]struct{} // public names that are no instances and were reported
 	slept    time.Duration       // since the look before: what counts towards the removal of a file
 	last     time.Time           // of the last look at all files
+	doubted  time.Time           // when all files were last looked at because of the number of names
 	folder   stamp               // of the folder at the last look; zero while it is missing
 	missing  missing
 	notices  notices
@@ -117,7 +118,7 @@ func (s *scanner) run() {
 func (s *scanner) waiting() (interval time.Duration, news <-chan notice, died <-chan struct{}) {
 	s.gate.enter()
 	defer s.gate.leave()
-	interval = max(s.d.config.CollectAfter/4, s.d.config.Poll)
+	interval = s.countEach()
 	if s.watching.Load() {
 		interval = s.ticks()
 	}

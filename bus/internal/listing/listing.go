@@ -26,8 +26,9 @@ const (
 //
 // Threads: any, for all methods.
 type Listing struct {
-	clients  directory.Directory
-	describe func() (e directory.Entry, ok bool)
+	clients   directory.Directory
+	describe  func() (e directory.Entry, ok bool)
+	announced func(directory.Registration)
 
 	mu         sync.Mutex
 	timer      *time.Timer // of work
@@ -45,14 +46,15 @@ type Listing struct {
 //
 //   - describe: returns the entry as it is now; ok is false at the end of the client. Called from
 //     goroutines of the Listing, and may block.
+//   - announced: called once, when the entry is there; it must not block.
 //   - follow: calls changed when something has changed of which describe tells, until stop.
 //   - Blocks: never.
-func Start(d directory.Directory, describe func() (e directory.Entry, ok bool), follow func(changed func()) (stop func())) *Listing {
+func Start(d directory.Directory, describe func() (e directory.Entry, ok bool), announced func(directory.Registration), follow func(changed func()) (stop func())) *Listing {
 	clients := directory.ClientsOf(d)
 	if clients == nil {
 		return nil
 	}
-	l := &Listing{clients: clients, describe: describe, due: true, gone: make(chan struct{})}
+	l := &Listing{clients: clients, describe: describe, announced: announced, due: true, gone: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(first, l.work)
@@ -103,6 +105,9 @@ func (l *Listing) work() {
 	defer l.mu.Unlock()
 	l.working, l.written = false, time.Now()
 	if err == nil && ok {
+		if l.registered == nil && !l.ended {
+			l.announced(r)
+		}
 		l.registered, l.entry = r, e
 	}
 	switch {

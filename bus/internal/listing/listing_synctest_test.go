@@ -86,6 +86,8 @@ type client struct {
 	name    string
 	changed func()
 	stopped bool
+
+	announced int // how often it was told
 }
 
 func (c *client) describe() (directory.Entry, bool) {
@@ -105,7 +107,7 @@ func (c *client) rename(name string) {
 
 func start(s directory.Directory) (*client, *listing.Listing) {
 	c := &client{name: "first"}
-	l := listing.Start(s, c.describe, func(changed func()) func() {
+	l := listing.Start(s, c.describe, func(directory.Registration) { c.announced++ }, func(changed func()) func() {
 		c.changed = changed
 		return func() { c.stopped = true }
 	})
@@ -155,6 +157,9 @@ func TestWhenADirectoryIsAsked(t *testing.T) {
 				l.End()()
 				if got := s.notes(); !slices.Equal(got, test.want) || !c.stopped {
 					t.Errorf("got %q, followed no more: %v; want %q", got, c.stopped, test.want)
+				}
+				if told := c.announced; told != min(1, len(test.want)) {
+					t.Errorf("got %d times told that it is announced", told)
 				}
 				time.Sleep(time.Hour)
 				if got := s.notes(); !slices.Equal(got, test.want) {

@@ -74,13 +74,14 @@ func Lost(counts *ledger.Counts) uint64 {
 // Rank is what decides which peers a state shows.
 type Rank struct {
 	Stalled bool
+	CutOff  uint64  // Past.CutOff
 	Fullest float64 // share of its limit that a queue of the peer holds
 	Lost    uint64
 	Name    string // decides between peers that are alike
 }
 
-// Before orders peers: those that are stalled, then those with the fullest queues, then
-// those with losses. The result is negative if a comes first.
+// Before orders peers: those that are stalled, then those that were cut off most often of late, whose
+// queues are new and empty, then those with the fullest queues, then those with losses. The result is negative if a comes first.
 func Before(a, b Rank) int {
 	if a.Stalled != b.Stalled {
 		if a.Stalled {
@@ -88,5 +89,5 @@ func Before(a, b Rank) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(b.Fullest, a.Fullest), cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(b.CutOff, a.CutOff), cmp.Compare(b.Fullest, a.Fullest), cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Name, b.Name))
 }

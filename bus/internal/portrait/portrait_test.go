@@ -78,6 +78,8 @@ func TestPeersInTrouble(t *testing.T) {
 	want := []portrait.Rank{
 		{Stalled: true, Fullest: 0.1},
 		{Stalled: true, Lost: 5},
+		{CutOff: 3},
+		{CutOff: 2, Fullest: 1, Lost: 100},
 		{Fullest: 1},
 		{Fullest: 0.5, Lost: 2},
 		{Fullest: 0.5, Lost: 1},

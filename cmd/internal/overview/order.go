@@ -54,7 +54,7 @@ func (s *Sorter) Instances(rows []Instance, by Order) {
 	arrange(s, rows, by, func(in *Instance) sorted {
 		rates := [2]Rate{in.MessageRate, in.ByteRate}
 		stalled := float64(max(in.Stalled, in.Stuck))
-		if in.Missing > 0 {
+		if in.Missing > 0 || in.CutOff > 0 {
 			stalled += 0.5 // behind those that wait for one more
 		}
 		r := rankOf(by, rates, stalled, float64(max(0, in.Fullest)), in.LostRate, in.Lost)
@@ -69,8 +69,11 @@ func (s *Sorter) Instances(rows []Instance, by Order) {
 func (s *Sorter) Links(rows []Link, by Order) {
 	arrange(s, rows, by, func(l *Link) sorted {
 		stalled := 0.0
-		if l.Stuck {
+		switch {
+		case l.Stuck:
 			stalled = max(1, l.StalledFor)
+		case l.CutOff: // its queue is new, and empty
+			stalled = 0.5
 		}
 		return sorted{
 			rank: rankOf(by, [2]Rate{l.MessageRate, l.ByteRate}, stalled, float64(max(0, l.Queue)), l.LostRate, l.Lost),

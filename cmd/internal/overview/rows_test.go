@@ -198,11 +198,12 @@ func TestOrderOfLinks(t *testing.T) {
 			{Instance: "c", Name: "lost", Losses: lost(state.Full, 1)},
 			{Instance: "d", Name: "stalled", StalledSince: noon},
 			{Instance: "e", Name: "longer", StalledSince: noon.Add(-time.Minute)},
+			{Instance: "f", Name: "cut", Broken: 2, LastBroken: noon.Add(-time.Minute)},
 		}
 	})
 	for by, want := range map[overview.Order]string{
-		overview.ByQueue: "longer stalled full free lost",
-		overview.ByLost:  "lost free full longer stalled",
+		overview.ByQueue: "longer stalled cut full free lost",
+		overview.ByLost:  "lost cut free full longer stalled",
 	} {
 		o := overview.Overview{Rows: []overview.Row{row}}
 		links := o.Links()

@@ -133,7 +133,7 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 	case l.Lost > 0:
 		l.Status = lost
 	}
-	l.text = searchable(l.Name, l.Host, l.ID, l.Role)
+	l.text, l.cutOff = searchable(l.Name, l.Host, l.ID, l.Role), overview.CutOffNow(s, q)
 	return l
 }
 
@@ -148,7 +148,7 @@ func grown(now, before uint64, seconds float64) figure {
 func (q *peer) add(l *link) {
 	q.links = append(q.links, l)
 	q.Of++
-	q.Status = max(q.Status, l.Status)
+	q.Status, q.cutOff = max(q.Status, l.Status), q.cutOff || l.cutOff
 	q.Rate, q.Bytes, q.LossNow = q.Rate.plus(l.Rate), q.Bytes.plus(l.Bytes), q.LossNow.plus(l.LossNow)
 	q.Queue, q.Queued = max(q.Queue, l.Queue), q.Queued.plus(l.Queued)
 	q.Lost, q.LeftOut = q.Lost+l.Lost, q.LeftOut+l.LeftOut

@@ -118,8 +118,9 @@ type peer struct {
 	Resent   *uint64  `json:"resent,omitempty"` // segments of TCP; nil: not measured
 	LeftOut  uint64   `json:"left_out,omitempty"`
 
-	links []*link
-	text  string
+	links  []*link
+	text   string
+	cutOff bool // its connections end again and again: the one that there is may have no fault
 }
 
 // link is a connection.

@@ -71,9 +71,17 @@ func known(rate *float64) float64 {
 	return *rate
 }
 
+// need is the status by which a peer needs a look.
+func (q *peer) need() status {
+	if q.cutOff {
+		return max(q.Status, losing)
+	}
+	return q.Status
+}
+
 // compareTrouble orders peers, those that need a look first.
 func compareTrouble(a, b *peer) int {
-	return cmp.Or(cmp.Compare(b.Status, a.Status), cmp.Compare(b.Queue, a.Queue), cmp.Compare(b.LossNow, a.LossNow))
+	return cmp.Or(cmp.Compare(b.need(), a.need()), cmp.Compare(b.Queue, a.Queue), cmp.Compare(b.LossNow, a.LossNow))
 }
 
 // table is the part of a table that is visible.

@@ -70,3 +70,24 @@ func TestUnconfirmedMessagesAreAmongTheLosses(t *testing.T) {
 		}
 	}
 }
+
+// TestAPeerThatIsCutOffIsNotCutFromATable: it is connected and has an empty queue at each look.
+func TestAPeerThatIsCutOffIsNotCutFromATable(t *testing.T) {
+	o := overviewtest.Situations()[0].Look
+	s := o.Rows[0].State
+	s.Peers = nil
+	for i := range 200 {
+		s.Peers = append(s.Peers, state.Peer{Instance: fmt.Sprintf("S%03d", i), Name: "loses", Losses: []state.Loss{{Cause: state.Full, Messages: 5}}})
+	}
+	s.Peers = append(s.Peers, state.Peer{Instance: "C1", Name: "culprit", Broken: 7, LastBroken: overviewtest.Noon.Add(-time.Minute)})
+	m := newModel(o)
+	d := detail{Process: m.known["I1"]}
+	d.answered(s)
+	if got := d.Peers[0].Name; got != "culprit" {
+		t.Errorf("got %q first of an instance, want the culprit", got)
+	}
+	rows := m.frame(&shown{view: "peers", rows: 50, sort: "status", descending: true}, Scope{Of: "bus"})
+	if text, err := json.Marshal(rows); err != nil || !strings.Contains(string(text), "culprit") {
+		t.Errorf("got %s, %v, want a table with the culprit", text, err)
+	}
+}

@@ -109,6 +109,19 @@ func Situations() []Situation {
 	add("a subscriber was cut off because it took nothing", overview.Warning, overview.PeerCutOff, "disk", first(cut(1, 1, time.Minute)))
 	add("a subscriber came back", overview.Note, overview.PeerCutOff, "", first(cut(1, 0, time.Minute)))
 	add("a subscriber was cut off long ago", overview.Note, overview.PeerCutOff, "", first(cut(20, 20, time.Hour)))
+	receives := func(do func(s *state.State)) func(o *overview.Overview) {
+		return func(o *overview.Overview) {
+			o.Rows[0].Entry.Role = directory.Receiver
+			for _, s := range []*state.State{o.Rows[0].State, o.Rows[0].Before} {
+				s.Role, s.Sending, s.Receiving = state.Receiver, nil, &state.Receiving{Pages: s.Messages}
+				s.Peers[0].Name, s.Peers[0].QueueLimit, s.Peers[0].Lanes = "control", nil, nil
+			}
+			do(o.Rows[0].State)
+		}
+	}
+	add("a sender is cut off again and again", overview.Warning, overview.PeerCutOff, "control", receives(cut(2, 0, time.Minute)))
+	add("a sender came back", overview.Note, overview.PeerCutOff, "", receives(cut(1, 0, time.Minute)))
+	add("a sender vanished", overview.Warning, overview.PeerGone, "control", receives(func(s *state.State) { goes(s, time.Minute) }))
 	resent := func(before, now, of uint64) func(o *overview.Overview) {
 		return func(o *overview.Overview) {
 			o.Rows[0].Before.Peers[0].Path = &state.Path{Segments: of - 100, Retransmitted: before}

@@ -27,6 +27,7 @@ type conn struct {
 	raw     net.Conn // without TLS
 	address *guard.Addr
 	read    io.Reader // what was read of it before; nil: nothing
+	meter   *meter    // nil: it is none of gRPC
 
 	home  home         // with the mutex of the door
 	said  atomic.Int64 // when it last said something
@@ -45,14 +46,51 @@ func (c *conn) addr(caller guard.Caller, at home) *guard.Addr {
 	return &guard.Addr{Addr: c.raw.RemoteAddr(), Caller: caller, Conn: &held.Conn{Caller: at, Ended: c.ended, Cut: c.cut}}
 }
 
-// Read reads.
-func (c *conn) Read(to []byte) (int, error) {
+// Read reads, and waits for room for the requests that come.
+func (c *conn) Read(to []byte) (n int, err error) {
 	defer c.speaks()
 	if c.read != nil {
-		return c.read.Read(to)
+		n, err = c.read.Read(to)
+	} else {
+		n, err = c.Conn.Read(to)
 	}
-	return c.Conn.Read(to)
+	if c.meter != nil && n > 0 {
+		if full := c.meter.receives(to[:n]); full != nil {
+			return 0, full
+		}
+	}
+	return n, err
 }
+
+// Write writes.
+func (c *conn) Write(b []byte) (int, error) {
+	if c.meter != nil {
+		c.meter.sends(b)
+	}
+	return c.Conn.Write(b)
+}
+
+// lifeOf is the context of a connection, which ends with it.
+type lifeOf struct{ *held.Conn }
+
+// Deadline implements context.Context.
+func (lifeOf) Deadline() (at time.Time, ok bool) { return at, false }
+
+// Done implements context.Context.
+func (l lifeOf) Done() <-chan struct{} { return l.Ended }
+
+// Err implements context.Context.
+func (l lifeOf) Err() error {
+	select {
+	case <-l.Ended:
+		return net.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// Value implements context.Context.
+func (lifeOf) Value(any) any { return nil }
 
 // Close ends the connection, and gives its seat back.
 func (c *conn) Close() error {

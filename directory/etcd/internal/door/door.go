@@ -7,6 +7,8 @@
 // follows from its names. Without them it is anonymous: the Rank follows from the user whose
 // process has the other end, as /proc/net/tcp names it, if that is on this host, and otherwise
 // from the address.
+//
+// A connection of gRPC is read as far as there is room for the requests that it brings (meter).
 package door
 
 import (
@@ -23,6 +25,7 @@ import (
 	"tagbus/identity"
 
 	"tagbus/directory/etcd/internal/guard"
+	"tagbus/directory/etcd/internal/held"
 )
 
 const (
@@ -61,6 +64,7 @@ type Door struct {
 	tls       *tls.Config
 	rpc, http *desk
 	places    chan struct{} // as many elements as handshakes compute
+	requests  held.Answers  // what is held of those that have no answer, as if they were answers
 	quit      chan struct{}
 	running   sync.WaitGroup
 
@@ -72,7 +76,7 @@ type Door struct {
 
 // Open returns a door that serves until Close.
 func Open(c Config) (*Door, error) {
-	d := &Door{config: c, places: newPlaces(), quit: make(chan struct{})}
+	d := &Door{config: c, requests: held.Answers{Bounds: requestBounds}, places: newPlaces(), quit: make(chan struct{})}
 	d.rpc, d.http = newDesk(d), newDesk(d)
 	d.RPC, d.HTTP = d.rpc, d.http
 	if c.Identity != nil {
@@ -179,6 +183,9 @@ func (d *Door) greet(c *conn, raw net.Conn) {
 	d.greeted(c)
 	if err == nil {
 		err = raw.SetDeadline(time.Time{})
+	}
+	if to == d.rpc {
+		c.meter = newMeter(&d.requests, c.address.Conn)
 	}
 	if err != nil || !to.put(c) {
 		_ = c.Close()

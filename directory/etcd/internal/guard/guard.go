@@ -100,7 +100,9 @@ type Guard struct {
 
 // Options returns what a gRPC server needs to be guarded.
 func (g *Guard) Options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.ForceServerCodecV2(held.Codec())}
+	return []grpc.ServerOption{
+		grpc.InTapHandle(begin), grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.ForceServerCodecV2(held.Codec()),
+	}
 }
 
 // connOf returns the connection of a request; nil: what is held for it is not counted.
@@ -151,6 +153,7 @@ func (owner) String() string                { return "the user of the member" }
 
 // unary is the interceptor of requests with one answer.
 func (g *Guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	arrived(ctx)
 	caller := callerOf(ctx)
 	if administers(caller) {
 		if r, ok := request.(*etcdserverpb.LeaseGrantRequest); ok && r.ID == 0 {

@@ -9,6 +9,8 @@
 // that of the caller that holds least comes first, and of the callers that hold most a connection that
 // has not taken an answer for long is cut off. So a caller that reads gets its answers beside
 // those that do not.
+//
+// So it is with requests that are not answered yet, of which gRPC keeps what has come (package door).
 package held
 
 import (
@@ -31,6 +33,17 @@ const (
 	lookEvery  = 250 * time.Millisecond // at how long they have left them
 )
 
+// Bounds are how much is held at most, bytes.
+type Bounds struct{ InAll, ForCaller int }
+
+// most returns the bounds.
+func (a *Answers) most() Bounds {
+	if a.Bounds == (Bounds{}) {
+		return Bounds{InAll, ForCaller}
+	}
+	return a.Bounds
+}
+
 // ErrTooMany is the error for a caller with too many requests that wait for room.
 var ErrTooMany = errors.New("held: too many requests wait")
 
@@ -45,6 +58,8 @@ type Conn struct {
 //
 // Threads: any.
 type Answers struct {
+	Bounds Bounds // the zero value: InAll and ForCaller
+
 	mutex   sync.Mutex
 	held    int
 	callers map[any]*caller
@@ -87,12 +102,12 @@ func (a *Answers) HasRoom(c *Conn, bytes int) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	of := a.callers[c.Caller]
-	return of == nil && a.held+bytes <= InAll || of != nil && len(of.waiting) == 0 && a.fits(of, bytes)
+	return of == nil && a.held+bytes <= a.most().InAll || of != nil && len(of.waiting) == 0 && a.fits(of, bytes)
 }
 
 // Take returns an answer of at most so many bytes, once there is room for it. Release it.
 //
-//   - bytes: at most ForCaller; of more, so many are counted.
+//   - bytes: at most those for a caller; of more, so many are counted.
 //   - Errors: ErrTooMany; those of ctx.
 func (a *Answers) Take(ctx context.Context, c *Conn, bytes int) (*Answer, error) {
 	a.mutex.Lock()
@@ -102,7 +117,7 @@ func (a *Answers) Take(ctx context.Context, c *Conn, bytes int) (*Answer, error)
 		return nil, ErrTooMany
 	}
 	a.asked++
-	w := &wait{&Answer{all: a, conn: at, bytes: min(bytes, ForCaller)}, make(chan struct{}), a.asked}
+	w := &wait{&Answer{all: a, conn: at, bytes: min(bytes, a.most().ForCaller)}, make(chan struct{}), a.asked}
 	at.of.waiting = append(at.of.waiting, w)
 	a.serve()
 	a.look()
@@ -167,7 +182,7 @@ func (c *conn) empty() {
 
 // fits reports whether a caller may hold more. mutex is held.
 func (a *Answers) fits(of *caller, bytes int) bool {
-	return of.held+bytes <= ForCaller && a.held+bytes <= InAll
+	return of.held+bytes <= a.most().ForCaller && a.held+bytes <= a.most().InAll
 }
 
 // next returns which request of a caller gets room next: the oldest one of those whose connections
@@ -192,7 +207,7 @@ func (a *Answers) serve() (waiting []*caller) {
 		of := waiting[i]
 		w := of.next()
 		if !a.fits(of, w.answer.bytes) {
-			if of.held+w.answer.bytes <= ForCaller {
+			if of.held+w.answer.bytes <= a.most().ForCaller {
 				return waiting // the others would keep it from its turn
 			}
 			i++

@@ -44,7 +44,7 @@ func (c *conn) cut() {
 // nil: none does. mutex is held.
 func (a *Answers) way(now time.Time) *conn {
 	for _, of := range a.serve() {
-		if of.held+of.next().answer.bytes > ForCaller {
+		if of.held+of.next().answer.bytes > a.most().ForCaller {
 			if way := of.way(now, hurried); way != nil {
 				return way
 			}
