@@ -19,6 +19,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/words"
+	"tagbus/internal/stream"
 )
 
 // Exit codes of the commands.
@@ -174,6 +175,9 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 	}
 	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
 		read = wrong.Context
+	}
+	if stream.Gone(s.Out, err) { // with the first lines of the help
+		return nil, ExitDone, false
 	}
 	if err == nil && !stopped {
 		err = errors.Join(flags.Check(), checkCommand(read), checkBus(p, flags, read))

@@ -60,7 +60,7 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 		return &cli.UsageError{Err: fmt.Errorf("%s %s", sanitize.Text(c.File), why)}
 	}
 	if c.Out == "" {
-		err = complete(f, size, tail)
+		err = cli.FileError(c.File, complete(f, size, tail))
 	} else {
 		err = c.copy(ctx, f, size, tail)
 	}
