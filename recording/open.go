@@ -103,9 +103,7 @@ func (r *Reader) readError(err error) error {
 //
 // Errors: those of the file; io.ErrUnexpectedEOF if it is shorter.
 func (r *Reader) readAt(b []byte, offset int64) error {
-	over := stuck.On(r.cfg.Name)
-	n, err := r.file.ReadAt(b, offset)
-	over()
+	n, err := r.waitAt(b, offset)
 	switch {
 	case n == len(b):
 		return nil
@@ -113,6 +111,15 @@ func (r *Reader) readAt(b []byte, offset int64) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// waitAt is ReadAt of the file, which is waited for by package stuck, or by the file itself.
+func (r *Reader) waitAt(b []byte, offset int64) (int, error) {
+	if f, ok := r.file.(*stuck.File); ok {
+		return f.ReadAt(b, offset)
+	}
+	defer stuck.On(r.cfg.Name)()
+	return r.file.ReadAt(b, offset)
 }
 
 // readHeader reads the file header, and returns where the first block is. A file that

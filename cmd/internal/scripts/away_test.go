@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tagbus/internal/testkit"
 )
@@ -33,6 +34,53 @@ func TestAPublisherEndsWhileItsFolderIsAway(t *testing.T) {
 	sub.summary(&here)
 	if here.Messages != there.Messages || here.Lost != 0 {
 		t.Errorf("received %d and lost %d of %d messages, want all", here.Messages, here.Lost, there.Messages)
+	}
+}
+
+// TestARecordingThatGoesAway while it is replayed, and an input that does: subscribers get all that was
+// published, and the goodbye, and what is left is named.
+func TestARecordingThatGoesAway(t *testing.T) {
+	notShort(t)
+	for _, test := range []struct{ name, command string }{
+		{"replay", "tagbus --bus LOCAL --json replay AWAY/a.rec --wait-subscribers 2"},
+		{"replay without a check", "tagbus --bus LOCAL --json replay AWAY/a.rec --wait-subscribers 2 --no-check"},
+		{"publisher", "publisher --bus LOCAL --tags 1 --input AWAY/a --record fixed:1024 --rate 10k --wait-subscribers 2 --json"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m, local := mountAway(t), t.TempDir()
+			made := filepath.Join(local, "a.rec")
+			writeMessages(t, made, 40_000, 1024, 100*time.Microsecond) // in more blocks than are read ahead
+			for name, from := range map[string]string{"a.rec": made, "a": made} {
+				data, err := os.ReadFile(from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(m.path, name), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			p := run(t, words[0], words...)
+			p.await("waiting for 2 subscribers")
+			sub := run(t, "subscriber", "subscriber", "--bus", local, "--tags", "1", "--until-goodbye", "--json")
+			sub.await("subscribed .* tags")
+			run(t, "first", "subscriber", "--bus", local, "--tags", "1", "--count", "100").finish(0)
+			m.goes()
+			p.await("waiting for .*/a(.rec)?: its file system does not answer, since ")
+			p.signal(syscall.SIGTERM)
+			sub.await("goodbye .*")
+			p.finish(1)
+			sub.finish(0)
+			p.await("/a(.rec)?: its file system does not answer: what is left in it is not published")
+			var there publisherSummary
+			var here subscriberSummary
+			p.summary(&there)
+			sub.summary(&here)
+			if here.Messages != there.Messages || here.Messages == 0 || here.Lost != 0 {
+				t.Errorf("received %d and lost %d of %d messages, want all", here.Messages, here.Lost, there.Messages)
+			}
+		})
 	}
 }
 
@@ -84,6 +132,15 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	old := filepath.Join(local, "old.rec")
+	writeOneMessage(t, old)
+	whole, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(local, "cut.rec"), whole[:len(whole)-4], 0o600); err != nil {
+		t.Fatal(err)
+	}
 	m.goes()
 	for _, test := range []struct {
 		command string
@@ -102,6 +159,11 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 		{"subscriber --bus LOCAL --tags 1 --config AWAY/config.toml", "waiting for .*/config.toml: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL record 1 AWAY/b.rec", "waiting for .*/b.rec: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL replay AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
+		{"tagbus rec index AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
+		{"tagbus rec index LOCAL/cut.rec --out AWAY/y.rec", "waiting for .*/y.rec: its file system does not answer", false, 1},
+		{"tagbus rec convert LOCAL/old.rec --to csv --out AWAY/x.csv", "waiting for .*/x.csv: its file system does not answer", false, 1},
+		{"tagbus rec cut LOCAL/old.rec --tags 1 --out AWAY/z.rec", "waiting for .*/z.rec: its file system does not answer", false, 1},
+		{"tagbus rec merge LOCAL/old.rec --out AWAY/z.rec", "waiting for .*/z.rec: its file system does not answer", false, 1},
 		{"tagbus rec info AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
 		{"publisher --bus LOCAL --tags 1 --input AWAY/x --record lines", "waiting for .*/x: its file system does not answer", false, 1},
 		{"tagbus losses --loss-file AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
