@@ -166,12 +166,17 @@ func (r *Reader) readHeader() (begin int64, err error) {
 // sum fills in what the blocks together are.
 func (r *Reader) sum() {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	latest := last // since the clock was set last
 	for i := range r.blocks {
 		b := &r.blocks[i]
 		r.info.Messages += uint64(b.messages)
 		r.info.Events += uint64(b.events)
 		if i > 0 && b.first < last && uint64(last)-uint64(b.first) > uint64(leastStep) {
 			r.info.ClockBack = max(r.info.ClockBack, time.Duration(min(uint64(last)-uint64(b.first), math.MaxInt64)))
+		}
+		if latest = max(latest, b.last); i > 0 && b.last < latest && uint64(latest)-uint64(b.last) > uint64(leastStep) {
+			r.info.ClockBacks++
+			latest = b.last
 		}
 		first, last = min(first, b.first), max(last, b.last)
 	}

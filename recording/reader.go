@@ -100,6 +100,9 @@ type Info struct {
 	// without reading it: see Stepped.
 	ClockBack time.Duration
 
+	// ClockBacks is how often they do.
+	ClockBacks uint64
+
 	// Skipped is how many bytes a walk found between blocks that are no block: a
 	// damaged header has hidden one.
 	Skipped int64

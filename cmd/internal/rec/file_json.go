@@ -65,8 +65,8 @@ func writeFileJSON(out io.Writer, r *recording.Reader, steps uint64) error {
 //
 //   - told: by events.
 func stepsIn(i *recording.Info, told uint64) uint64 {
-	if told == 0 && i.ClockBack > 0 {
-		return 1
+	if i.ClockBack > 0 { // within a block it is not counted
+		return max(told, i.ClockBacks, 1)
 	}
 	return told
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/away"
 )
 
 // TestAPublisherEndsWhileItsFolderIsAway: its subscriber gets the goodbye and all messages, and
@@ -18,11 +19,11 @@ import (
 func TestAPublisherEndsWhileItsFolderIsAway(t *testing.T) {
 	notShort(t)
 	t.Parallel()
-	m := mountAway(t)
-	sub := run(t, "subscriber", "subscriber", "--bus", m.path, "--tags", "1", "--until-goodbye", "--json")
-	pub := run(t, "publisher", "publisher", "--bus", m.path, "--tags", "1", "--emulate", "100", "--rate", "100", "--wait-subscribers", "1", "--json")
+	m := away.New(t)
+	sub := run(t, "subscriber", "subscriber", "--bus", m.Path(), "--tags", "1", "--until-goodbye", "--json")
+	pub := run(t, "publisher", "publisher", "--bus", m.Path(), "--tags", "1", "--emulate", "100", "--rate", "100", "--wait-subscribers", "1", "--json")
 	pub.await("subscribed .*")
-	m.goes()
+	m.Goes()
 	pub.signal(syscall.SIGTERM)
 	sub.await("goodbye .*")
 	pub.finish(1) // its entry stays
@@ -48,7 +49,7 @@ func TestARecordingThatGoesAway(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			m, local := mountAway(t), t.TempDir()
+			m, local := away.New(t), t.TempDir()
 			made := filepath.Join(local, "a.rec")
 			writeMessages(t, made, 40_000, 1024, 100*time.Microsecond) // in more blocks than are read ahead
 			for name, from := range map[string]string{"a.rec": made, "a": made} {
@@ -56,17 +57,17 @@ func TestARecordingThatGoesAway(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(filepath.Join(m.path, name), data, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(m.Path(), name), data, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			words := strings.Fields(strings.NewReplacer("AWAY", m.Path(), "LOCAL", local).Replace(test.command))
 			p := run(t, words[0], words...)
 			p.await("waiting for 2 subscribers")
 			sub := run(t, "subscriber", "subscriber", "--bus", local, "--tags", "1", "--until-goodbye", "--json")
 			sub.await("subscribed .* tags")
 			run(t, "first", "subscriber", "--bus", local, "--tags", "1", "--count", "100").finish(0)
-			m.goes()
+			m.Goes()
 			p.await("waiting for .*/a(.rec)?: its file system does not answer, since ")
 			p.signal(syscall.SIGTERM)
 			sub.await("goodbye .*")
@@ -95,12 +96,12 @@ func TestAnOutputThatGoesAway(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			m, local := mountAway(t), t.TempDir()
-			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			m, local := away.New(t), t.TempDir()
+			words := strings.Fields(strings.NewReplacer("AWAY", m.Path(), "LOCAL", local).Replace(test.command))
 			pub := run(t, "publisher", "publisher", "--bus", local, "--tags", "1", "--emulate", "100", "--rate", "100")
 			p := run(t, words[0], words...)
 			pub.await("subscribed .*")
-			m.goes()
+			m.Goes()
 			p.await("waiting for .*/a.rec: its file system does not answer, since ")
 			p.signal(syscall.SIGTERM)
 			p.await("waiting for .*a.rec to take what has arrived")
@@ -125,10 +126,10 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	if !testkit.All() {
 		t.Skip("left out without TAGBUS_TESTS=all: each command waits for some seconds")
 	}
-	m := mountAway(t)
+	m := away.New(t)
 	local := t.TempDir()
 	for _, name := range []string{"x", "x.rec", "config.toml"} {
-		if err := os.WriteFile(filepath.Join(m.path, name), []byte("name = \"x\"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(m.Path(), name), []byte("name = \"x\"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +142,7 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(local, "cut.rec"), whole[:len(whole)-4], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m.goes()
+	m.Goes()
 	for _, test := range []struct {
 		command string
 		says    string
@@ -177,7 +178,7 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	} {
 		t.Run(test.command, func(t *testing.T) {
 			t.Parallel()
-			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			words := strings.Fields(strings.NewReplacer("AWAY", m.Path(), "LOCAL", local).Replace(test.command))
 			p := run(t, words[0], words...)
 			p.await(test.says)
 			if !test.ends {
