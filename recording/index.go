@@ -89,7 +89,7 @@ func (r *Reader) repairedFlags() byte {
 	if !r.info.IndexDamaged || r.info.Skipped > 0 {
 		return repaired
 	}
-	// All blocks are there. The footer alone says whether they were all of the recording.
+	// All blocks are there. The footer alone has what follows.
 	le := binary.LittleEndian
 	foot := make([]byte, footerBytes)
 	if r.info.Cut < footerBytes || r.readAt(foot, r.info.Bytes-footerBytes) != nil ||

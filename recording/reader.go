@@ -73,7 +73,7 @@ type Info struct {
 	Repaired bool
 
 	// IndexLost reports, of a file that is Repaired, that all its blocks are there: its index was
-	// damaged, and the footer that says whether another part follows.
+	// damaged, and the footer. Whether another part follows is not known.
 	IndexLost bool
 
 	// Continues reports whether another part follows. It is known only with an index.

@@ -43,7 +43,7 @@ func TestIndexIntoAnotherFile(t *testing.T) {
 }
 
 // TestADamagedIndexIsReplaced: nothing is missing, and no command says so from then on, unless the
-// footer is gone too, which alone says whether another part follows.
+// footer is gone too, which alone has what follows.
 func TestADamagedIndexIsReplaced(t *testing.T) {
 	b := newBed(t)
 	b.record("a.tbr", header(1), simple()...)
