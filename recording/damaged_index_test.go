@@ -27,6 +27,17 @@ func TestReader_aDamagedIndexIsNoFileThatWasNotClosed(t *testing.T) {
 		if report.Whole() {
 			t.Errorf("%s %d: got a whole recording", what, at)
 		}
+		size, tail := r.Repair()
+		repaired := open(t, append(bytes.Clone(file[:size]), tail...))
+		footer := at < whole-48 && what == "bit of byte" // it says that nothing is missing
+		if got := repaired.Info(); !got.Indexed || got.Messages != info.Messages || got.Repaired == footer || got.IndexLost == footer {
+			t.Errorf("%s %d, repaired: got %+v", what, at, got)
+		}
+		report, err = recording.Verify(repaired)
+		must(t, err)
+		if report.Whole() != footer || !footer && !strings.Contains(report.String(), "had a damaged index, and is repaired: all its blocks are there") {
+			t.Errorf("%s %d, repaired: got %v", what, at, report)
+		}
 	}
 	for at := blocks; at < whole; at++ {
 		for bit := range 8 {

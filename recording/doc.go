@@ -149,7 +149,7 @@
 //
 //	footer
 //	  4 bytes  checksum of the 44 bytes behind it, from the seed
-//	  1 byte   bit 0: another part follows; bit 1: the index is repaired
+//	  1 byte   bit 0: another part follows; bit 1: the index is repaired, bit 2: and all blocks are there
 //	  3 bytes  0
 //	  8 bytes  offset of the index
 //	  8 bytes  blocks

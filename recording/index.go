@@ -23,6 +23,7 @@ const (
 const (
 	continues = 1 << iota // another part follows
 	repaired              // the index is not the writer's, which has not closed the file
+	indexLost             // with repaired: the file was closed, and its index and footer were damaged
 )
 
 // appendEntry appends the entry of a block in the index.
@@ -67,10 +68,10 @@ func (w *BlockWriter) end(flags byte) error {
 	return nil
 }
 
-// Repair returns what makes a file whose writer did not close it open by an index: the
-// file is to be cut to a size, and to be extended by the bytes of tail. What is missing stays
-// missing, and Verify goes on to say so. tail is nil if the file has an index, or ends within
-// its header.
+// Repair returns what makes a file whose writer did not close it, or whose index is damaged, open by
+// an index: the file is to be cut to a size, and to be extended by the bytes of tail. What is missing
+// stays missing, and Verify goes on to say so: nothing is where only the index was damaged. tail is
+// nil if the file has an index, or ends within its header.
 func (r *Reader) Repair() (size int64, tail []byte) {
 	if r.info.Indexed || r.end == 0 {
 		return r.info.Bytes, nil
@@ -79,8 +80,24 @@ func (r *Reader) Repair() (size int64, tail []byte) {
 	for i := range r.blocks {
 		entries = r.blocks[i].appendEntry(entries)
 	}
-	head, foot := appendEnd(r.seed, entries, r.end, r.info.Messages, r.info.Events, repaired)
+	head, foot := appendEnd(r.seed, entries, r.end, r.info.Messages, r.info.Events, r.repairedFlags())
 	return r.end, append(append(head, entries...), foot...)
+}
+
+// repairedFlags returns the flags of a footer in the place of what is behind the last block.
+func (r *Reader) repairedFlags() byte {
+	if !r.info.IndexDamaged || r.info.Skipped > 0 {
+		return repaired
+	}
+	// All blocks are there. The footer alone has what follows.
+	le := binary.LittleEndian
+	foot := make([]byte, footerBytes)
+	if r.info.Cut < footerBytes || r.readAt(foot, r.info.Bytes-footerBytes) != nil ||
+		string(foot[40:]) != footerMagic || le.Uint32(foot) != checksum(r.seed, foot[4:]) ||
+		le.Uint64(foot[16:]) != uint64(len(r.blocks)) || le.Uint64(foot[24:]) != r.info.Messages || le.Uint64(foot[32:]) != r.info.Events {
+		return repaired | indexLost
+	}
+	return foot[4] & (continues | repaired | indexLost)
 }
 
 // readIndex finds the blocks by the index. begin is where the first one may be.
@@ -125,6 +142,7 @@ func (r *Reader) readIndex(begin int64) error {
 		return errNoIndex
 	}
 	r.info.Indexed, r.info.Continues, r.info.Repaired = true, foot[4]&continues != 0, foot[4]&repaired != 0
+	r.info.IndexLost = r.info.Repaired && foot[4]&indexLost != 0
 	r.end = int64(offset)
 	return nil
 }

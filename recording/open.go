@@ -103,9 +103,7 @@ func (r *Reader) readError(err error) error {
 //
 // Errors: those of the file; io.ErrUnexpectedEOF if it is shorter.
 func (r *Reader) readAt(b []byte, offset int64) error {
-	over := stuck.On(r.cfg.Name)
-	n, err := r.file.ReadAt(b, offset)
-	over()
+	n, err := r.waitAt(b, offset)
 	switch {
 	case n == len(b):
 		return nil
@@ -113,6 +111,15 @@ func (r *Reader) readAt(b []byte, offset int64) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// waitAt is ReadAt of the file, which is waited for by package stuck, or by the file itself.
+func (r *Reader) waitAt(b []byte, offset int64) (int, error) {
+	if f, ok := r.file.(*stuck.File); ok {
+		return f.ReadAt(b, offset)
+	}
+	defer stuck.On(r.cfg.Name)()
+	return r.file.ReadAt(b, offset)
 }
 
 // readHeader reads the file header, and returns where the first block is. A file that
@@ -159,12 +166,17 @@ func (r *Reader) readHeader() (begin int64, err error) {
 // sum fills in what the blocks together are.
 func (r *Reader) sum() {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	latest := last // since the clock was set last
 	for i := range r.blocks {
 		b := &r.blocks[i]
 		r.info.Messages += uint64(b.messages)
 		r.info.Events += uint64(b.events)
 		if i > 0 && b.first < last && uint64(last)-uint64(b.first) > uint64(leastStep) {
 			r.info.ClockBack = max(r.info.ClockBack, time.Duration(min(uint64(last)-uint64(b.first), math.MaxInt64)))
+		}
+		if latest = max(latest, b.last); i > 0 && b.last < latest && uint64(latest)-uint64(b.last) > uint64(leastStep) {
+			r.info.ClockBacks++
+			latest = b.last
 		}
 		first, last = min(first, b.first), max(last, b.last)
 	}

@@ -69,8 +69,12 @@ type Info struct {
 	IndexDamaged bool
 
 	// Repaired reports whether the index is one of Reader.Repair: the writer has not
-	// closed the file.
+	// closed the file, or IndexLost is true.
 	Repaired bool
+
+	// IndexLost reports, of a file that is Repaired, that all its blocks are there: its index was
+	// damaged, and the footer. Whether another part follows is not known.
+	IndexLost bool
 
 	// Continues reports whether another part follows. It is known only with an index.
 	Continues bool
@@ -96,6 +100,9 @@ type Info struct {
 	// without reading it: see Stepped.
 	ClockBack time.Duration
 
+	// ClockBacks is how often they do.
+	ClockBacks uint64
+
 	// Skipped is how many bytes a walk found between blocks that are no block: a
 	// damaged header has hidden one.
 	Skipped int64
@@ -109,6 +116,8 @@ func (i *Info) Unfinished() string {
 		return "is being written now, and nothing is in it yet"
 	case i.HeaderCut:
 		return "ends within its header: nothing is in it"
+	case i.IndexLost:
+		return "had a damaged index, and is repaired: all its blocks are there, and whether another part follows is not known"
 	case i.Repaired:
 		return "was not closed, and is repaired: the last block of its recorder is missing, and others may be"
 	case i.Indexed:

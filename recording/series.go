@@ -5,6 +5,7 @@ package recording
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -42,22 +43,54 @@ func (r *Reader) Series() ([]Series, error) { return Readers{r}.Series() }
 func (rs Readers) Series() ([]Series, error) {
 	found := seriesOfTables{index: make(map[seriesKey]uint32)}
 	var errs []error
-	for _, r := range rs {
-		c := newCursor(r, &Query{}, false)
-		for ; c.block < len(r.blocks); c.block++ {
-			if err := c.loadTable(); err != nil {
-				if len(errs) < mostErrors {
-					errs = append(errs, c.damage(c.block, err))
-				}
-				continue
-			}
-			found.add(c)
+	for s, err := range rs.BlockSeries() {
+		if err != nil {
+			errs = append(errs, err)
+			continue
 		}
+		found.add(s)
 	}
 	slices.SortFunc(found.all, func(a, b Series) int {
 		return cmp.Or(comparePeers(a.Publisher, b.Publisher), cmp.Compare(a.Tag, b.Tag))
 	})
 	return found.all, errors.Join(errs...)
+}
+
+// BlockSeries iterates over what each block has of each tag and publisher, in the order of the
+// files and blocks. It takes the memory of one block, where Series takes some for each tag. Its First and Last are
+// those of the block.
+//
+// Errors: as Series, in their places.
+func (rs Readers) BlockSeries() iter.Seq2[Series, error] {
+	return func(yield func(Series, error) bool) {
+		damaged := 0
+		for _, r := range rs {
+			c := newCursor(r, &Query{}, false)
+			for ; c.block < len(r.blocks); c.block++ {
+				if err := c.loadTable(); err != nil {
+					if damaged++; damaged <= mostErrors && !yield(Series{}, c.damage(c.block, err)) {
+						return
+					}
+					continue
+				}
+				if !c.eachSeries(yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// eachSeries yields what the block of a cursor has.
+func (c *cursor) eachSeries(yield func(Series, error) bool) bool {
+	first, last := timeOf(c.h.first), timeOf(c.h.last)
+	for i := range c.series {
+		l := &c.series[i]
+		if l.messages > 0 && !yield(Series{c.blockPeers[l.peer], l.tag, uint64(l.messages), l.bytes, first, last}, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // seriesOfTables are what the tables of blocks say together.
@@ -66,30 +99,23 @@ type seriesOfTables struct {
 	all   []Series
 }
 
-// add adds what the block of a cursor has.
-func (f *seriesOfTables) add(c *cursor) {
-	first, last := timeOf(c.h.first), timeOf(c.h.last)
-	for i := range c.series {
-		l := &c.series[i]
-		if l.messages == 0 {
-			continue
-		}
-		key := seriesKey{c.blockPeers[l.peer], l.tag}
-		at, ok := f.index[key]
-		if !ok {
-			at = uint32(len(f.all))
-			f.index[key] = at
-			f.all = append(f.all, Series{Publisher: key.peer, Tag: key.tag, First: first, Last: last})
-		}
-		s := &f.all[at]
-		s.Messages += uint64(l.messages)
-		s.Bytes += l.bytes
-		if first.Before(s.First) {
-			s.First = first
-		}
-		if last.After(s.Last) {
-			s.Last = last
-		}
+// add adds what a block has.
+func (f *seriesOfTables) add(b Series) {
+	key := seriesKey{b.Publisher, b.Tag}
+	at, ok := f.index[key]
+	if !ok {
+		f.index[key] = uint32(len(f.all))
+		f.all = append(f.all, b)
+		return
+	}
+	s := &f.all[at]
+	s.Messages += b.Messages
+	s.Bytes += b.Bytes
+	if b.First.Before(s.First) {
+		s.First = b.First
+	}
+	if b.Last.After(s.Last) {
+		s.Last = b.Last
 	}
 }
 

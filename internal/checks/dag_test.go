@@ -31,7 +31,7 @@ type rule struct {
 // an exception stands before the general case.
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
-	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"golang.org/x/sys/unix", "golang.org/x/term"}},
+	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"internal/stream", "golang.org/x/sys/unix", "golang.org/x/term"}},
 	{"cmd/internal/acl", "a policy is looked at in its file, on no bus", []string{
 		"internal/sanitize", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
 	}},
@@ -43,7 +43,7 @@ var table = []rule{
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"access", "acl", "identity", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"access", "acl", "identity", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -139,7 +139,7 @@ var table = []rule{
 		"internal/sanitize", "internal/stuck", "access", "identity", "directory/etcd/internal/door", "directory/etcd/internal/guard", "go.etcd.io/etcd/...", "go.uber.org/zap/...", "google.golang.org/grpc/...",
 	}},
 	{"directory/etcd/cmd/...", "a command of this module is one of the others with the directory on etcd linked in, or runs a member", []string{
-		"internal/sanitize", "internal/stuck", "internal/build", "internal/signals", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
+		"internal/sanitize", "internal/stuck", "internal/build", "internal/signals", "internal/stream", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
 		"github.com/coreos/go-systemd/v22/daemon", "go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3",
 	}},
 	{"directory/etcd/internal/embedded", "a server for tests knows nothing of directories", []string{
@@ -156,11 +156,13 @@ var table = []rule{
 	}},
 	{"identity", "which certificates count is decided by files, whatever is transported", []string{"internal/sanitize", "internal/filewatch"}},
 	{"internal/filewatch", "what files say now does not depend on what is made of them", []string{"internal/sanitize", "internal/stuck"}},
-	{"internal/stuck", "that a file is waited for does not depend on what is in it", []string{"internal/sanitize"}},
+	{"internal/stuck", "that a file is waited for does not depend on what is in it", []string{"internal/sanitize", "internal/sizelimit"}},
 	{"internal/build", "which version a program has depends on its build", nil},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},
 	{"internal/validate", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/backoff", "when something is said again depends on nothing", nil},
+	{"internal/sizelimit", "which limit a file exceeds is asked of the system", []string{"golang.org/x/sys/unix"}},
+	{"internal/stream", "who reads what is written does not depend on what it is", []string{"golang.org/x/term"}},
 	{"internal/signals", "how a program ends does not depend on what it does", nil},
 	{"internal/flock", "a lock is asked of the system", nil},
 	{"internal/payload", "what is in a payload is said by a file, whatever becomes of the message", []string{"internal/sanitize", "internal/stuck", "tags"}},
@@ -168,6 +170,7 @@ var table = []rule{
 	{"internal/checks", "the tests of the tree look at files, and no program imports them", nil},
 	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},
 	{"internal/testkit", "how much tests do depends on nothing", nil},
+	{"internal/testkit/away", "a file system of tests depends on nothing", []string{"golang.org/x/sys/unix"}},
 	{"internal/testkit/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
 	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "golang.org/x/sys/unix"}},

@@ -73,7 +73,7 @@ const (
 // in order. hurry ends at the next one, unless it comes within half a second of the first,
 // when it is ignored, or repeats what lasts, as SIGHUP does: nothing is to be waited for any
 // more. Two seconds later, or with a third signal, the process ends. stop gives the signals
-// back.
+// back, except SIGHUP, which is ignored from then on.
 //
 // SIGHUP and SIGINT stay ignored if they are so when the program starts, as below nohup and in
 // the background of a script.
@@ -95,6 +95,11 @@ func Watch(parent context.Context, c Config) (ctx, hurry context.Context, stop f
 		w.run(signals, done)
 	}()
 	return ctx, hurry, func() {
+		if !signal.Ignored(syscall.SIGHUP) {
+			// A program whose terminal has gone may have noticed before the signal comes, which is not
+			// to kill it while it ends.
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		}
 		signal.Stop(signals)
 		close(done)
 		<-over

@@ -7,13 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+
+	"tagbus/internal/sizelimit"
 )
 
-// File is an os.File whose calls are waited for by On, or by Aside, unless it is a FIFO or a
-// device: to wait for their other end is no fault of a file system.
+// File is an os.File whose calls are waited for by On, or by Aside. A FIFO or a device is not
+// waited for where it is a stream, or is written: to wait for its other end is no fault of a file
+// system. Where a whole file is to be read, what it is is said.
 type File struct {
 	*os.File
 	kind kind
+	pipe bool                 // or a device
 	idle atomic.Pointer[wait] // that an earlier call has left: most files have one call at a time
 }
 
@@ -26,18 +30,27 @@ const (
 	never
 )
 
-// Open is os.Open with On, except for a FIFO.
+// Open is os.Open with On, of a file that is read in whole.
 func Open(path string) (*File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// OpenFile is os.OpenFile with On, as Open.
+// OpenStream is Open of what may be a stream: a FIFO, or a device, is not waited for.
+func OpenStream(path string) (*File, error) { return open(path, os.O_RDONLY, 0, on, true) }
+
+// OpenStreamAside is OpenStream with Aside.
+func OpenStreamAside(path string) (*File, error) { return open(path, os.O_RDONLY, 0, aside, true) }
+
+// OpenFile is os.OpenFile with On. What is opened to be read, and not to be written, is read in
+// whole, as with Open.
 func OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
-	return open(path, flag, perm, on)
+	return open(path, flag, perm, on, writes(flag))
 }
 
 // OpenFileAside is OpenFile with Aside.
 func OpenFileAside(path string, flag int, perm fs.FileMode) (*File, error) {
-	return open(path, flag, perm, aside)
+	return open(path, flag, perm, aside, writes(flag))
 }
+
+func writes(flag int) bool { return flag&(os.O_WRONLY|os.O_RDWR) != 0 }
 
 // CreateTemp is os.CreateTemp with On.
 func CreateTemp(dir, pattern string) (*File, error) {
@@ -49,31 +62,37 @@ func CreateTemp(dir, pattern string) (*File, error) {
 	return &File{File: f}, nil
 }
 
-func open(path string, flag int, perm fs.FileMode, kind kind) (*File, error) {
+// open opens a file.
+//
+//   - stream: a FIFO or a device is not waited for.
+func open(path string, flag int, perm fs.FileMode, kind kind, stream bool) (*File, error) {
+	pipe := false
 	waiting := func() (over func()) {
 		if kind == never {
 			return func() {}
 		}
-		return process.begin(path, kind == aside)
+		return process.begin(wait{path: path, aside: kind == aside, pipe: pipe})
+	}
+	see := func(info fs.FileInfo, err error) {
+		if pipe = err == nil && info.Mode()&special != 0; pipe && stream {
+			kind = never
+		}
 	}
 	over := waiting()
 	info, err := os.Stat(path)
 	over()
-	const special = fs.ModeNamedPipe | fs.ModeDevice | fs.ModeSocket
-	if err == nil && info.Mode()&special != 0 {
-		kind = never
-	}
+	see(info, err)
 	defer waiting()()
 	f, err := os.OpenFile(path, flag, perm)
 	if err != nil {
 		return nil, err
 	}
-	// It may be another one by now, or the path may name a descriptor of this process.
-	if info, err := f.Stat(); err == nil && info.Mode()&special != 0 {
-		kind = never
-	}
-	return &File{File: f, kind: kind}, nil
+	see(f.Stat()) // it may be another one by now, or the path may name a descriptor of this process
+	return &File{File: f, kind: kind, pipe: pipe}, nil
 }
+
+// special is what is no file of a file system.
+const special = fs.ModeNamedPipe | fs.ModeDevice | fs.ModeSocket
 
 // begin notes a call; nil: none that is waited for. It allocates nothing when the call before
 // has ended.
@@ -85,7 +104,7 @@ func (f *File) begin() *wait {
 	if w == nil {
 		w = &wait{path: f.Name()}
 	}
-	w.aside = f.kind == aside
+	w.aside, w.pipe = f.kind == aside, f.pipe
 	process.enter(w)
 	return w
 }
@@ -107,7 +126,7 @@ func (f *File) Aside() {
 // waits reports whether the file is on a file system, and no FIFO or device.
 func (f *File) waits() bool {
 	info, err := f.Stat()
-	return err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) == 0
+	return err != nil || info.Mode()&special == 0
 }
 
 // Read is that of os.File; so are the other methods.
@@ -130,13 +149,15 @@ func (f *File) WriteTo(to io.Writer) (int64, error) {
 // Write is that of os.File.
 func (f *File) Write(p []byte) (int, error) {
 	defer f.end(f.begin())
-	return f.File.Write(p)
+	n, err := f.File.Write(p)
+	return n, limited(err)
 }
 
 // WriteAt is that of os.File.
 func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	defer f.end(f.begin())
-	return f.File.WriteAt(p, offset)
+	n, err := f.File.WriteAt(p, offset)
+	return n, limited(err)
 }
 
 // WriteString is that of os.File.
@@ -150,13 +171,13 @@ func (f *File) ReadFrom(from io.Reader) (int64, error) {
 // Sync is that of os.File.
 func (f *File) Sync() error {
 	defer f.end(f.begin())
-	return f.File.Sync()
+	return limited(f.File.Sync())
 }
 
 // Truncate is that of os.File.
 func (f *File) Truncate(size int64) error {
 	defer f.end(f.begin())
-	return f.File.Truncate(size)
+	return limited(f.File.Truncate(size))
 }
 
 // Chmod is that of os.File.
@@ -174,5 +195,13 @@ func (f *File) Stat() (fs.FileInfo, error) {
 // Close is that of os.File. On NFS it writes what is not written yet.
 func (f *File) Close() error {
 	defer f.end(f.begin())
-	return f.File.Close()
+	return limited(f.File.Close())
+}
+
+// limited says of an error which limit of a file's size it is about.
+func limited(err error) error {
+	if err == nil { // nothing is to be allocated
+		return nil
+	}
+	return sizelimit.Explain(err)
 }

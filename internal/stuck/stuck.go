@@ -37,16 +37,25 @@ func Text(path string) string {
 // Note is what is to be said of a file.
 type Note struct {
 	Path  string
+	Pipe  bool          // it is a FIFO or a device that is to be read to its end
 	Since time.Time     // when the call began that does not return
 	Took  time.Duration // the file system answers again, after so long; 0: it does not answer
 }
 
-// String returns the text.
+// Text says that the file is waited for.
+func (n Note) Text() string {
+	if n.Pipe {
+		return fmt.Sprintf("waiting for the end of %s, which is a pipe or a device: write to it, or name a file", sanitize.Text(n.Path))
+	}
+	return Text(n.Path)
+}
+
+// String returns the text, with the time.
 func (n Note) String() string {
 	if n.Took > 0 {
 		return fmt.Sprintf("%s: its file system answers again, after %v", sanitize.Text(n.Path), n.Took.Round(100*time.Millisecond))
 	}
-	return Text(n.Path) + ", since " + n.Since.Format(time.TimeOnly)
+	return n.Text() + ", since " + n.Since.Format(time.TimeOnly)
 }
 
 // wait is a call that has not returned.
@@ -54,6 +63,7 @@ type wait struct {
 	path  string
 	since time.Time
 	aside bool // the program can end without it
+	pipe  bool // it is no file of a file system
 	late  bool // it takes longer than Patience
 	said  bool
 	timer *time.Timer
@@ -66,7 +76,7 @@ type waits struct {
 	back   map[string]time.Time // when a file system has answered after all, by path
 	say    func(Note)           // nil: nothing is said
 	ending bool                 // a signal has come
-	exit   func(path string)    // ends the process
+	exit   func(Note)           // ends the process
 }
 
 var process = newWaits()
@@ -79,10 +89,10 @@ func newWaits() *waits {
 // called then.
 //
 // Threads: any.
-func On(path string) (over func()) { return process.begin(path, false) }
+func On(path string) (over func()) { return process.begin(wait{path: path}) }
 
 // Aside is On for a call that the program can go on, and end, without.
-func Aside(path string) (over func()) { return process.begin(path, true) }
+func Aside(path string) (over func()) { return process.begin(wait{path: path, aside: true}) }
 
 // Say sets what is called, on a goroutine of its own, when a call for a file has not returned
 // for Patience, and when it has returned after all. Of several calls for one file only one is
@@ -110,15 +120,18 @@ func IsLate(path string) bool {
 //
 //   - exit: is called with what is waited for, and must not return.
 //   - Result: stop ends that. It must be called.
-func Follow(ctx, hurry context.Context, exit func(path string)) (stop func()) {
+func Follow(ctx, hurry context.Context, exit func(Note)) (stop func()) {
 	return process.follow(ctx, hurry, exit)
 }
 
-func (p *waits) begin(path string, aside bool) (over func()) {
-	w := &wait{path: path, aside: aside}
+func (p *waits) begin(call wait) (over func()) {
+	w := &call
 	p.enter(w)
 	return func() { p.over(w) }
 }
+
+// note returns what is to be said of a call.
+func (w *wait) note() Note { return Note{Path: w.path, Pipe: w.pipe, Since: w.since} }
 
 // enter notes that a call has begun. w is new, or was left by over.
 func (p *waits) enter(w *wait) {
@@ -159,8 +172,10 @@ func (p *waits) over(w *wait) (idle bool) {
 		}
 	}
 	p.back[w.path] = now
-	if say := p.say; say != nil {
-		go say(Note{w.path, w.since, now.Sub(w.since)})
+	if say := p.say; say != nil && !w.pipe { // no file system was in the way
+		n := w.note()
+		n.Took = now.Sub(w.since)
+		go say(n)
 	}
 	return false
 }
@@ -184,12 +199,13 @@ func (p *waits) late(w *wait) {
 	default:
 		w.said = true
 	}
+	n := w.note()
 	p.mu.Unlock()
 	switch {
 	case leave:
-		exit(w.path)
+		exit(n)
 	case say != nil:
-		say(Note{Path: w.path, Since: w.since})
+		say(n)
 	}
 }
 
@@ -218,13 +234,13 @@ func (p *waits) oldest(path string) (n Note, ok bool) {
 	defer p.mu.Unlock()
 	for w := range p.all {
 		if w.late && (path == "" || w.path == path) && (!ok || w.since.Before(n.Since)) {
-			n, ok = Note{Path: w.path, Since: w.since}, true
+			n, ok = w.note(), true
 		}
 	}
 	return n, ok
 }
 
-func (p *waits) follow(ctx, hurry context.Context, exit func(path string)) (stop func()) {
+func (p *waits) follow(ctx, hurry context.Context, exit func(Note)) (stop func()) {
 	p.mu.Lock()
 	p.exit = exit
 	p.mu.Unlock()
@@ -239,21 +255,22 @@ func (p *waits) follow(ctx, hurry context.Context, exit func(path string)) (stop
 	}
 }
 
-// leave ends the process if it waits for a file.
+// leave ends the process if it waits for a file, or for the other end of a pipe.
 //
 //   - hurry: however short that has taken.
 func (p *waits) leave(hurry bool) {
 	p.mu.Lock()
 	p.ending = true
-	exit, path := p.exit, ""
+	exit, found := p.exit, (*Note)(nil)
 	for w := range p.all {
-		if !w.aside && (w.late || hurry) {
-			path = w.path
+		if !w.aside && (w.late || w.pipe || hurry) {
+			n := w.note()
+			found = &n
 		}
 	}
 	p.mu.Unlock()
-	if path != "" && exit != nil {
-		exit(path)
+	if found != nil && exit != nil {
+		exit(*found)
 	}
 }
 

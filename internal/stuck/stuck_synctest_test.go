@@ -14,19 +14,21 @@ import (
 func TestWaits(t *testing.T) {
 	tests := []struct {
 		name        string
-		aside       bool
+		aside, pipe bool
 		signal      time.Duration // 0: none
 		second      time.Duration
 		returns     time.Duration
 		said, ended []string // with the time
 	}{
-		{"a call that returns in time", false, 0, 0, 2 * time.Second, nil, nil},
-		{"a call that does not", false, 0, 0, time.Hour, []string{"2.5s f", "1h0m0s back"}, nil},
-		{"a signal while it is waited for", false, 5 * time.Second, 0, time.Hour, []string{"2.5s f", "1h0m0s back"}, []string{"5s f"}},
-		{"a signal before it is late", false, time.Second, 0, time.Hour, nil, []string{"2.5s f"}},
-		{"a signal, and then it returns", false, time.Second, 0, 2 * time.Second, nil, nil},
-		{"a second signal before it is late", false, time.Second, 1600 * time.Millisecond, time.Hour, nil, []string{"1.6s f", "2.5s f"}},
-		{"a call aside, and a signal", true, 5 * time.Second, 6 * time.Second, time.Hour, []string{"2.5s f", "1h0m0s back"}, nil},
+		{"a call that returns in time", false, false, 0, 0, 2 * time.Second, nil, nil},
+		{"a call that does not", false, false, 0, 0, time.Hour, []string{"2.5s f", "1h0m0s back"}, nil},
+		{"a signal while it is waited for", false, false, 5 * time.Second, 0, time.Hour, []string{"2.5s f", "1h0m0s back"}, []string{"5s f"}},
+		{"a signal before it is late", false, false, time.Second, 0, time.Hour, nil, []string{"2.5s f"}},
+		{"a signal, and then it returns", false, false, time.Second, 0, 2 * time.Second, nil, nil},
+		{"a second signal before it is late", false, false, time.Second, 1600 * time.Millisecond, time.Hour, nil, []string{"1.6s f", "2.5s f"}},
+		{"a pipe, and a signal before it is late", false, true, time.Second, 0, time.Hour, nil, []string{"1s f", "2.5s f"}},
+		{"a pipe that is written to after all", false, true, 0, 0, time.Hour, []string{"2.5s f"}, nil},
+		{"a call aside, and a signal", true, false, 5 * time.Second, 6 * time.Second, time.Hour, []string{"2.5s f", "1h0m0s back"}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,8 +55,9 @@ func TestWaits(t *testing.T) {
 				hurry, cancelHurry := context.WithCancel(t.Context())
 				defer cancel()
 				defer cancelHurry()
-				defer p.follow(ctx, hurry, note(&ended))() // the process goes on here
-				over := p.begin("f", test.aside)
+				exit := note(&ended)
+				defer p.follow(ctx, hurry, func(n Note) { exit(n.Path) })() // the process goes on here
+				over := p.begin(wait{path: "f", aside: test.aside, pipe: test.pipe})
 				if test.signal > 0 {
 					time.AfterFunc(test.signal, cancel)
 				}
@@ -86,7 +89,7 @@ func TestWhatIsSaid(t *testing.T) {
 			said = append(said, time.Since(start).String()+" "+n.String())
 		}
 		call := func(path string, takes time.Duration) {
-			over := p.begin(path, true)
+			over := p.begin(wait{path: path, aside: true})
 			time.Sleep(takes)
 			over()
 		}

@@ -102,6 +102,8 @@ func hintFor(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free space on the disk"
+	case errors.Is(err, syscall.EFBIG):
+		return "raise the limit of the size of files (ulimit -f, LimitFSIZE= of systemd)"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return "raise the limit of open files"
 	case errors.Is(err, syscall.EROFS):

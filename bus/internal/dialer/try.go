@@ -3,7 +3,6 @@
 package dialer
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -155,16 +154,15 @@ func (t *try) hasFailed(addr netip.AddrPort) bool {
 }
 
 // failure returns the errors of a try, joined in the order of the peer's addresses:
-// tries that end the same way have the same text.
+// tries that end the same way have the same text. nil: there is none.
 func (c *Contact) failure() error {
 	slices.SortStableFunc(c.try.failed, func(f, g failure) int {
 		return slices.Index(c.Addresses, f.addr) - slices.Index(c.Addresses, g.addr)
 	})
-	var errs []error
-	for _, f := range c.try.failed {
-		errs = append(errs, f.err)
+	if len(c.try.failed) == 0 {
+		return nil
 	}
-	return errors.Join(errs...)
+	return &failures{c.try.failed}
 }
 
 // Refused notes that no connection to an address has come of Open. It does nothing if

@@ -83,6 +83,9 @@ func (f *findings) access(bus string, seen *folderSeen) {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		f.add(Note, "folder-read-only", bus, "if publishers or receivers are to run here, give this user permission",
 			"this user can only read it, so that only subscribers and senders run here: %v", cause(err))
+	case errors.Is(err, syscall.EFBIG):
+		f.add(Error, "folder-unwritable", bus, "raise the limit of the size of files where programs are started (ulimit -f, LimitFSIZE= of systemd)",
+			"no file can be made in it by a program with the limit of this one: %v", cause(err))
 	default:
 		f.add(Error, "folder-unwritable", bus, "free space, or check the file system",
 			"no file can be made in it, so that entries cannot be renewed: %v", cause(err))

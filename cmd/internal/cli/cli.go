@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/words"
+	"tagbus/internal/stream"
 )
 
 // Exit codes of the commands.
@@ -175,6 +175,9 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
 		read = wrong.Context
 	}
+	if stream.Gone(s.Out, err) { // with the first lines of the help
+		return nil, ExitDone, false
+	}
 	if err == nil && !stopped {
 		err = errors.Join(flags.Check(), checkCommand(read), checkBus(p, flags, read))
 	}
@@ -192,8 +195,7 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 //
 //   - command: that of the program whose flags are wrong; "" if it has none.
 func Refuse(p Program, command string, err error, s Streams) (code int) {
-	text, name := negative.ReplaceAllString(Text(err), `got "$1", which is negative`), p.Name
-	text = whole.ReplaceAllStringFunc(text, wantWhole)
+	text, name := houseWords(Text(err)), p.Name
 	if command != "" {
 		text, name = command+": "+text, name+" "+command
 	}
@@ -231,21 +233,6 @@ func Model(p Program, flags Flags) (*kong.Application, error) {
 		return nil, err
 	}
 	return parser.Model, nil
-}
-
-// negative is what kong says of a negative number, which it takes for a flag.
-var negative = regexp.MustCompile(`expected \w+ value but got "(-[0-9.]+\w*)" \(short flag\).*`)
-
-// whole is what kong says of what is no integer.
-var whole = regexp.MustCompile(`expected a valid \d+ bit u?int but got ("(?:[^"\\]|\\.)*")`)
-
-// wantWhole says what is wanted of an integer, which bits have no meaning for.
-func wantWhole(text string) string {
-	got := whole.FindStringSubmatch(text)[1]
-	if digits := strings.Trim(got, `"`); digits != "" && strings.Trim(digits, "+-0123456789") == "" {
-		return "got " + got + ", which is too large"
-	}
-	return "got " + got + ", want a whole number, for example 10"
 }
 
 // Text returns an error as one line, safe to show, in the words of the command line. What ends

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"tagbus/internal/sizelimit"
 )
 
 // FileError returns an error of a file in the words of a person: with the name that the file
@@ -18,7 +20,7 @@ func FileError(name string, err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%w: %s", err, sizeLimit())
+		return sizelimit.Explain(err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: make room, or choose a file elsewhere", err)
 	}

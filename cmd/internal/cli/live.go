@@ -5,10 +5,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"golang.org/x/term"
+
+	"tagbus/internal/stream"
 )
 
 // Live sets what the renewed line says: what is most useful first, for what the terminal
@@ -23,8 +24,8 @@ func Waiting(since time.Time, what string) string {
 // fit cuts a line off where the terminal would wrap it: what is wrapped cannot be
 // cleared.
 func fit(line string, to io.Writer) string {
-	f, ok := to.(*os.File)
-	if !ok {
+	f := stream.File(to)
+	if f == nil {
 		return line
 	}
 	width, _, err := term.GetSize(int(f.Fd()))

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/term"
+	"tagbus/internal/stream"
 )
 
 // Log are the flags about what a command says on standard error. The zero value is the
@@ -94,10 +94,7 @@ func (l Log) handler(program string, out, to io.Writer) slog.Handler {
 
 // IsTerminal reports whether a person sees what is written to a stream, or types what is
 // read from it. Threads: any.
-func IsTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
+func IsTerminal(s any) bool { return stream.IsTerminal(s) }
 
 // isJournal reports whether out is what JOURNAL_STREAM names, as DEVICE:INODE: a
 // service of systemd that redirects standard error inherits the variable too.

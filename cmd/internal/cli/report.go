@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"tagbus/internal/stream"
 )
 
 // PrintJSON writes a summary as one line, safe to show.
@@ -117,6 +119,9 @@ func (c *Console) Conclude(code int, data io.Writer, summary func(code int, err 
 		if err = PrintJSON(&line, sum); err == nil {
 			err = complain(c.out, line.String())
 		}
+	}
+	if stream.Gone(data, err) || stream.Gone(c.out, err) { // a summary that is not wanted
+		return code
 	}
 	if err != nil {
 		_ = complain(c.out, c.text(c.failure(err))) // the exit code says it too

@@ -95,7 +95,7 @@ func TestSettings(t *testing.T) {
 		{"a wrong value in the environment", needed, "TAGBUS_NUMBER=many", "--config FILE", `tool: TAGBUS_NUMBER: got "many", want a whole number, for example 10` + seeHelp},
 		{"a time without unit", needed + "duration = 5", "", "--config FILE", `tool: FILE:3: duration: got "5", want a time with its unit, for example 5s or 5ms` + seeHelp},
 		{"a wrong part of a list", needed + "advertise = ['10.0.0.1:0']", "", "--config FILE", `tool: FILE:3: advertise: "10.0.0.1:0" has port 0, which cannot be dialled: want ADDR:PORT, or ADDR for the port that was bound` + seeHelp},
-		{"a switch that is neither", needed + "sure = 'perhaps'", "", "--config FILE", `tool: FILE:3: sure: bool value must be true, 1, yes, false, 0 or no but got "perhaps"` + seeHelp},
+		{"a switch that is neither", needed + "sure = 'perhaps'", "", "--config FILE", `tool: FILE:3: sure: got "perhaps", want true or false` + seeHelp},
 		{"a value in the file that is impossible", needed + "\n\ndeep = -1", "", "--config FILE", `tool: --deep: got -1, want 0 or more (--deep is from FILE:5)` + seeHelp},
 		{"a value in the environment that is impossible", "", "TAGBUS_DEEP=-1", "--bus b --one 1", `tool: --deep: got -1, want 0 or more (--deep is from TAGBUS_DEEP)` + seeHelp},
 		{"flags that exclude each other", needed, "TAGBUS_OTHER=2", "--config FILE", `tool: --one and --other can't be used together (--one is from FILE:2, --other is from TAGBUS_OTHER)` + seeHelp},

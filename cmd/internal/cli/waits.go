@@ -36,8 +36,8 @@ func waits() string {
 // leaveWaits makes a signal end a command that waits for a file whose file system does not
 // answer, with status 1.
 func (s *Signals) leaveWaits(program string, to io.Writer) (stop func()) {
-	return stuck.Follow(s.Asked, s.Hurry, func(path string) {
-		fmt.Fprintf(to, "%s: %v, %s\n", program, context.Cause(s.Asked), stuck.Text(path))
+	return stuck.Follow(s.Asked, s.Hurry, func(n stuck.Note) {
+		fmt.Fprintf(to, "%s: %v, %s\n", program, context.Cause(s.Asked), n.Text())
 		os.Exit(ExitFailed)
 	})
 }

@@ -50,7 +50,7 @@ func areCaptures(files []string) (bool, error) {
 
 // beginning returns the first bytes of a file, as many as record.Sniff needs.
 func beginning(name string) ([]byte, error) {
-	f, err := stuck.Open(name)
+	f, err := stuck.OpenStream(name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (i *importer) run(ctx context.Context) error {
 
 // file reads a capture. One that is damaged is read as far as it is whole.
 func (i *importer) file(ctx context.Context, name string) (err error) {
-	f, err := stuck.Open(name)
+	f, err := stuck.OpenStream(name)
 	if err != nil {
 		return err
 	}

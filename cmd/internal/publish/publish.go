@@ -17,6 +17,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/session"
+	"tagbus/internal/stream"
 	"tagbus/tags"
 )
 
@@ -83,6 +84,7 @@ func Defaults() (*Flags, error) {
 //   - hurry: ends when nothing is to be waited for any more.
 //   - name: of the program, as it says it of itself.
 func Run(ctx, hurry context.Context, name string, flags *Flags, s cli.Streams) int {
+	s.Out = stream.NewOutput(s.Out, nil)
 	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry, presence: session.Presence{Wanted: flags.Tags}}
 	r.console.Follow(ctx)
 	r.console.SayWaits()

@@ -42,7 +42,7 @@ func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, e
 	if f.Input == "-" {
 		in.name = "standard input"
 	} else {
-		if in.file, err = stuck.OpenFileAside(f.Input, os.O_RDONLY, 0); err != nil {
+		if in.file, err = stuck.OpenStreamAside(f.Input); err != nil {
 			return nil, err
 		}
 		in.r = in.file

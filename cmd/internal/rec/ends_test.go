@@ -94,6 +94,11 @@ func TestAClockThatStepped(t *testing.T) {
 	b.record("a.tbr", header(3), join(joined(0, alice, 1), msgs(0, alice, 1, 1, 40), msgs(-hour, alice, 1, 41, 99))...)
 	b.says("info a.tbr", 0, "its times go back by", "the clock of the recorder was set back")
 	b.says("info a.tbr --json", 0, `"clock_steps":1,"clock_back_seconds":`)
+	twice := join(joined(0, alice, 1), msgs(0, alice, 1, 1, 40), msgs(-hour, alice, 1, 41, 99), msgs(-2*hour, alice, 1, 100, 160))
+	b.record("twice.tbr", header(5), twice...)
+	for _, line := range []string{"info twice.tbr --json", "verify twice.tbr --json"} {
+		b.says(line, 0, `"clock_steps":2,`)
+	}
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -27,6 +27,8 @@ type fileObject struct {
 	Events    uint64    `json:"events"`
 	First     time.Time `json:"first,omitzero"`
 	Last      time.Time `json:"last,omitzero"`
+	Recorded  float64   `json:"recorded_seconds"`
+	Holes     int       `json:"holes"`
 	Indexed   bool      `json:"indexed"`
 	Repaired  bool      `json:"repaired"`
 	Continues bool      `json:"continues"`
@@ -42,11 +44,13 @@ type fileObject struct {
 // writeFileJSON writes a file as a line of JSON.
 //
 //   - steps: of the clock of its recorder.
-func writeFileJSON(out io.Writer, i recording.Info, steps uint64) error {
+func writeFileJSON(out io.Writer, r *recording.Reader, steps uint64) error {
+	i := r.Info()
+	recorded, holes := recording.Readers{r}.Recorded()
 	o := fileObject{
 		File: i.File, Recording: i.ID.String(), Part: i.Part, Created: i.Created, Name: i.Name, Host: i.Host,
 		Version: i.Version, Tags: i.Tags.String(), Policy: i.Policy, Bytes: i.Bytes, Blocks: i.Blocks,
-		Messages: i.Messages, Events: i.Events, First: i.First, Last: i.Last, Indexed: i.Indexed,
+		Messages: i.Messages, Events: i.Events, First: i.First, Last: i.Last, Recorded: recorded.Seconds(), Holes: len(holes), Indexed: i.Indexed,
 		Repaired: i.Repaired, Continues: i.Continues, HeaderCut: i.HeaderCut, Writing: i.BeingWritten,
 		Steps: stepsIn(&i, steps), ClockBack: i.ClockBack.Seconds(), Cut: i.Cut, Skipped: i.Skipped,
 	}
@@ -61,8 +65,8 @@ func writeFileJSON(out io.Writer, i recording.Info, steps uint64) error {
 //
 //   - told: by events.
 func stepsIn(i *recording.Info, told uint64) uint64 {
-	if told == 0 && i.ClockBack > 0 {
-		return 1
+	if i.ClockBack > 0 { // within a block it is not counted
+		return max(told, i.ClockBacks, 1)
 	}
 	return told
 }

@@ -3,6 +3,7 @@
 package rec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 		return &cli.UsageError{Err: fmt.Errorf("%s %s", sanitize.Text(c.File), why)}
 	}
 	if c.Out == "" {
-		err = complete(f, size, tail)
+		err = cli.FileError(c.File, complete(f, size, tail))
 	} else {
 		err = c.copy(ctx, f, size, tail)
 	}
@@ -68,6 +69,19 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	return c.say(e, r.Info())
+}
+
+// missing returns what the file lacks now that it has an index; "": nothing.
+func (c *Index) missing(before *recording.Info) (string, error) {
+	if !before.IndexDamaged {
+		return whyCut(before), nil
+	}
+	r, err := recording.Open(cmp.Or(c.Out, c.File))
+	if err != nil {
+		return "", err
+	}
+	after := r.Info()
+	return whyCut(&after), r.Close()
 }
 
 // complete writes the end of a file in its place. If it does not get that far, the file
@@ -105,18 +119,22 @@ func (c *Index) copy(ctx context.Context, f *stuck.File, size int64, tail []byte
 
 // say says what was lost and what is there.
 func (c *Index) say(e *tool.Env, before recording.Info) error {
-	file := c.File
-	if c.Out != "" {
-		file = c.Out
+	file := cmp.Or(c.Out, c.File)
+	lost, err := c.missing(&before)
+	if err != nil {
+		return err
 	}
 	if e.JSON {
 		return writeJSON(e.Out, map[string]any{
 			"file": file, "blocks": before.Blocks, "messages": before.Messages, "events": before.Events,
-			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": whyCut(&before),
+			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": lost,
 		})
 	}
-	_, err := fmt.Fprintln(e.Out, sanitize.Linef("%s: has an index of %s, with %s and %s; %s", file, units.FormatNumber(before.Blocks, "block"),
-		units.FormatNumber(before.Messages, "message"), units.FormatNumber(before.Events, "event"), whyCut(&before)))
+	if lost == "" {
+		lost = "the damaged index is replaced, and nothing is missing"
+	}
+	_, err = fmt.Fprintln(e.Out, sanitize.Linef("%s: has an index of %s, with %s and %s; %s", file, units.FormatNumber(before.Blocks, "block"),
+		units.FormatNumber(before.Messages, "message"), units.FormatNumber(before.Events, "event"), lost))
 	return err
 }
 

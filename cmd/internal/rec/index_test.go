@@ -42,6 +42,36 @@ func TestIndexIntoAnotherFile(t *testing.T) {
 	b.says("index a.tbr --out b.tbr", 2, "--out: b.tbr exists: give another name, or remove it first")
 }
 
+// TestADamagedIndexIsReplaced: nothing is missing, and no command says so from then on, unless the
+// footer is gone too, which alone has what follows.
+func TestADamagedIndexIsReplaced(t *testing.T) {
+	b := newBed(t)
+	b.record("a.tbr", header(1), simple()...)
+	whole, err := os.ReadFile(b.path("a.tbr"))
+	must(t, err)
+	flip := func(behind int) func([]byte) []byte {
+		return func(file []byte) []byte {
+			file[len(file)-behind] ^= 1
+			return file
+		}
+	}
+	b.change("a.tbr", flip(100))
+	b.says("info a.tbr", 1, "was closed, and its index is damaged")
+	b.says("index a.tbr --out b.tbr --json", 0, `"lost":""`)
+	b.says("index a.tbr", 0, "; the damaged index is replaced, and nothing is missing")
+	for _, name := range []string{"a.tbr", "b.tbr"} {
+		if now, err := os.ReadFile(b.path(name)); err != nil || string(now) != string(whole) {
+			t.Errorf("%s: got %d bytes (%v), want those of the recorder", name, len(now), err)
+		}
+		b.says("info "+name, 0, "opened by its index; it is the last part")
+		b.says("verify "+name, 0, ": whole")
+	}
+	b.change("a.tbr", flip(1))
+	b.says("index a.tbr", 0, "; it had a damaged index, and is repaired: all its blocks are there, and whether another part follows is not known")
+	b.says("info a.tbr", 1, "opened by its index: it had a damaged index")
+	b.says("verify a.tbr", 1, "not whole", "all its blocks are there")
+}
+
 func TestIndexRefuses(t *testing.T) {
 	b := newBed(t)
 	b.record("a.tbr", header(1), simple()...)

@@ -3,18 +3,12 @@
 package rec
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"time"
 
-	"tagbus/bus"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
-	"tagbus/internal/sanitize"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -59,14 +53,12 @@ func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	rows := slices.Collect(maps.Values(found.found))
-	slices.SortFunc(rows, func(a, b *infoRow) int { return cmp.Or(infoOrders[c.Sort](a, b), compareRows(a, b)) })
+	shown := found.sorted(c.Sort)
 	if found.untold > 0 { // what is not told is not left out in silence
 		d.say(fmt.Sprintf("%s of tags beyond the first %d without messages have no rows: the sums have them", units.FormatNumber(found.untold, "gap"), recording.MostLostSeries(rs...)))
 	}
-	shown := rows
-	if c.Head > 0 && c.Head < len(rows) {
-		shown = rows[:c.Head]
+	if c.Head > 0 && c.Head < len(shown) {
+		shown = shown[:c.Head]
 	}
 	if err := c.write(e, rs, found, shown); err != nil {
 		return err
@@ -76,81 +68,11 @@ func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
 	return d.end()
 }
 
-// infoKey names a row.
-type infoKey struct {
-	instance string
-	tag      tags.Tag
-}
-
-// infoRow is what there is of one tag from one publisher.
-type infoRow struct {
-	Tag       tags.Tag          `json:"tag"`
-	Publisher string            `json:"publisher,omitempty"` // its name
-	Instance  string            `json:"instance,omitempty"`
-	Messages  uint64            `json:"messages"`
-	Bytes     uint64            `json:"bytes"`
-	Rate      float64           `json:"rate"` // messages a second, over the whole recording
-	First     time.Time         `json:"first,omitzero"`
-	Last      time.Time         `json:"last,omitzero"`
-	Lost      uint64            `json:"lost"` // without those that are left out on purpose
-	Causes    map[string]uint64 `json:"causes,omitempty"`
-
-	losses *recording.Losses // nil: none
-}
-
-// mostSteps is how many steps of a clock are named one by one.
-const mostSteps = 5
-
-// infoRows are the rows, and what is not told in them.
-type infoRows struct {
-	found map[infoKey]*infoRow
-	named int64 // rows that losses alone may still make
-
-	steps   []string // of the clock of the recorder, the first of them
-	stepsOf []uint64 // how many there are, by file
-
-	untold       uint64 // losses beyond
-	untoldLosses recording.Losses
-}
-
-// of returns the row of a tag of a publisher; nil: there is none, and makes says to make none.
-func (rows *infoRows) of(p *bus.Peer, tag tags.Tag, makes bool) *infoRow {
-	key := infoKey{instanceOf(p), tag}
-	row := rows.found[key]
-	if row == nil && makes {
-		row = &infoRow{Tag: tag, Publisher: nameOf(p), Instance: key.instance}
-		rows.found[key] = row
-	}
-	return row
-}
-
-// gap adds what a Gap names.
-func (rows *infoRows) gap(e *recording.Event) {
-	row := rows.of(e.Peer, e.Tag, rows.named > 0)
-	if row == nil {
-		rows.untold++
-		rows.untoldLosses[causeOf(e)] += e.Count
-		return
-	}
-	if row.Messages == 0 && row.losses == nil {
-		rows.named--
-	}
-	row.addLoss(e)
-}
-
-// step adds a step of the clock that is in a file.
-func (rows *infoRows) step(file int, e *recording.Event) {
-	if rows.stepsOf[file]++; len(rows.steps) < mostSteps {
-		e.Text = sanitize.Cut(e.Text, mostTextBytes)
-		rows.steps = append(rows.steps, units.FormatTime(e.Time)+" "+e.String())
-	}
-}
-
 // rows returns a row for each tag and publisher.
 func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) (*infoRows, error) {
-	rows := &infoRows{found: make(map[infoKey]*infoRow), named: recording.MostLostSeries(rs...), stepsOf: make([]uint64, len(rs))}
+	rows := newInfoRows(recording.MostLostSeries(rs...), len(rs))
 	if !c.Exact {
-		if err := c.fromTables(rs, d, rows); err != nil {
+		if err := c.fromTables(ctx, rs, d, rows); err != nil {
 			return nil, err
 		}
 	}
@@ -159,7 +81,8 @@ func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) (*info
 		err := each(ctx, recording.Readers{file}, q, d, func(r recording.Record) error {
 			switch e := r.Event; {
 			case e == nil:
-				rows.of(r.Publisher, r.Tag, true).add(1, uint64(len(r.Data)), r.Time, r.Time)
+				at := r.Time.UnixNano()
+				rows.of(r.Publisher, r.Tag, true).add(1, uint64(len(r.Data)), at, at)
 			case e.Kind == recording.Gap:
 				rows.gap(e)
 			case e.Kind == recording.Stepped:
@@ -171,82 +94,28 @@ func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) (*info
 			return nil, err
 		}
 	}
-	first, last := span(rs)
-	if s := last.Sub(first).Seconds(); s > 0 {
-		for _, row := range rows.found {
-			row.Rate = float64(row.Messages) / s
-		}
-	}
+	rows.recorded, rows.holes = rs.Recorded()
 	return rows, nil
 }
 
 // fromTables adds what the tables of the blocks say.
-func (c *Info) fromTables(rs recording.Readers, d *damage, rows *infoRows) error {
-	series, err := rs.Series()
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, err := range joined.Unwrap() {
-			if err := d.add(err); err != nil {
+func (c *Info) fromTables(ctx context.Context, rs recording.Readers, d *damage, rows *infoRows) error {
+	n := 0
+	for s, err := range rs.BlockSeries() {
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			if err = d.add(err); err != nil {
 				return err
 			}
+			continue
 		}
-	} else if err != nil {
-		return err
-	}
-	for i := range series {
-		s := &series[i]
 		p := s.Publisher
 		wanted := c.Publisher == "" || p != nil && (p.Instance == c.Publisher || p.Name == c.Publisher)
 		if wanted && (c.Tags.IsEmpty() || c.Tags.Contains(s.Tag)) {
-			rows.of(p, s.Tag, true).add(s.Messages, s.Bytes, s.First, s.Last)
+			rows.of(p, s.Tag, true).add(s.Messages, s.Bytes, s.First.UnixNano(), s.Last.UnixNano())
 		}
 	}
 	return nil
-}
-
-// add adds messages.
-func (r *infoRow) add(messages, bytes uint64, first, last time.Time) {
-	if r.Messages == 0 || first.Before(r.First) {
-		r.First = first
-	}
-	if r.Messages == 0 || last.After(r.Last) {
-		r.Last = last
-	}
-	r.Messages += messages
-	r.Bytes += bytes
-}
-
-// addLoss adds what a Gap names.
-func (r *infoRow) addLoss(e *recording.Event) {
-	if r.losses == nil {
-		r.losses = new(recording.Losses)
-	}
-	r.losses[causeOf(e)] += e.Count
-	r.Lost = r.losses.Lost()
-}
-
-// nameOf returns what people call a publisher.
-func nameOf(p *bus.Peer) string {
-	switch {
-	case p == nil:
-		return ""
-	case p.Name == "" && p.Instance != "":
-		return bus.ShortInstance(p.Instance)
-	default:
-		return p.Name
-	}
-}
-
-// infoOrders are the values of --sort.
-var infoOrders = map[string]func(a, b *infoRow) int{
-	"tag":       func(a, b *infoRow) int { return cmp.Compare(a.Tag, b.Tag) },
-	"publisher": func(a, b *infoRow) int { return cmp.Compare(a.Publisher, b.Publisher) },
-	"count":     func(a, b *infoRow) int { return cmp.Compare(b.Messages, a.Messages) },
-	"bytes":     func(a, b *infoRow) int { return cmp.Compare(b.Bytes, a.Bytes) },
-	"lost":      func(a, b *infoRow) int { return cmp.Compare(b.Lost, a.Lost) },
-	"first":     func(a, b *infoRow) int { return a.First.Compare(b.First) },
-	"last":      func(a, b *infoRow) int { return a.Last.Compare(b.Last) },
-}
-
-func compareRows(a, b *infoRow) int {
-	return cmp.Or(cmp.Compare(a.Tag, b.Tag), cmp.Compare(a.Publisher, b.Publisher), cmp.Compare(a.Instance, b.Instance))
 }

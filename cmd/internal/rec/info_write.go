@@ -13,12 +13,13 @@ import (
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
 	"tagbus/recording"
+	"tagbus/tags"
 )
 
 // write writes the files, then the rows, and the sums of all of them.
-func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []*infoRow) error {
+func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []uint32) error {
 	for n, r := range rs {
-		if err := writeFile(e, r.Info(), rows.stepsOf[n]); err != nil {
+		if err := writeFile(e, r, rows.stepsOf[n]); err != nil {
 			return err
 		}
 	}
@@ -30,27 +31,93 @@ func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []
 			fmt.Fprintf(e.Out, "the clock of the recorder was set %d times more\n", more)
 		}
 	}
-	if !e.JSON && len(rows.found) > 0 {
+	if !e.JSON {
+		for _, line := range holeLines(rows.holes) {
+			fmt.Fprintln(e.Out, sanitize.Line(line+": rates are those of the time with data"))
+		}
+	}
+	if !e.JSON && rows.count > 0 {
 		fmt.Fprintln(e.Out)
+	}
+	if err := rows.write(e, shown); err != nil || e.JSON {
+		return err
+	}
+	return rows.writeTotal(e.Out, len(shown))
+}
+
+// infoObject is a row as --json prints it.
+type infoObject struct {
+	Tag       tags.Tag          `json:"tag"`
+	Publisher string            `json:"publisher,omitempty"` // its name
+	Instance  string            `json:"instance,omitempty"`
+	Messages  uint64            `json:"messages"`
+	Bytes     uint64            `json:"bytes"`
+	Rate      float64           `json:"rate"` // messages a second, over the time with data
+	First     time.Time         `json:"first,omitzero"`
+	Last      time.Time         `json:"last,omitzero"`
+	Lost      uint64            `json:"lost"` // without those that are left out on purpose
+	Causes    map[string]uint64 `json:"causes,omitempty"`
+}
+
+// object returns a row as --json prints it.
+func (rows *infoRows) object(r *infoRow) infoObject {
+	by := rows.by(r)
+	o := infoObject{Tag: r.tag, Publisher: by.name, Instance: by.instance, Messages: r.messages, Bytes: r.bytes, Rate: rows.rate(r), Lost: r.lost()}
+	if o.First, o.Last = r.span(); r.losses != nil {
+		o.Causes = lostMap(*r.losses)
+	}
+	return o
+}
+
+// rate returns the messages of a row in a second of the time with data.
+func (rows *infoRows) rate(r *infoRow) float64 {
+	s := rows.recorded.Seconds()
+	if s <= 0 {
+		return 0
+	}
+	return float64(r.messages) / s
+}
+
+// write writes rows, each by itself: there may be millions.
+func (rows *infoRows) write(e *tool.Env, shown []uint32) error {
+	if len(shown) == 0 {
+		return nil
 	}
 	t := table.New(e.Out, e.JSON, table.Tags("TAG").Key(), table.Text("PUBLISHER"), table.Number("COUNT").Key(), table.Number("BYTES"),
 		table.Number("RATE"), table.Number("FIRST"), table.Number("LAST"), table.Whole("LOST"))
-	clock := clockOf(shown)
-	for _, r := range shown {
+	clock := rows.clock(shown)
+	cells := func(r *infoRow) []string {
 		losses := recording.Losses{}
 		if r.losses != nil {
 			losses = *r.losses
-			r.Causes = lostMap(losses)
 		}
-		if err := t.Row(r, r.Tag.String(), r.Publisher, units.FormatCount(r.Messages), units.FormatCount(r.Bytes),
-			units.FormatRate(r.Rate), clock.cell(r.First), clock.cell(r.Last), lostCell(losses)); err != nil {
+		first, last := r.span()
+		return []string{
+			r.tag.String(), rows.by(r).name, units.FormatCount(r.messages), units.FormatCount(r.bytes),
+			units.FormatRate(rows.rate(r)), clock.cell(first), clock.cell(last), lostCell(losses),
+		}
+	}
+	if !e.JSON {
+		for _, i := range shown {
+			t.Measure(cells(rows.at(i))...)
+		}
+	}
+	if err := t.Stream(); err != nil {
+		return err
+	}
+	for _, i := range shown {
+		r := rows.at(i)
+		var err error
+		if e.JSON {
+			err = t.Row(rows.object(r))
+		} else {
+			err = t.Row(nil, cells(r)...)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if err := t.Flush(); err != nil || e.JSON {
-		return err
-	}
-	return writeTotal(e.Out, rows, len(shown))
+	return t.Flush()
 }
 
 func sum(all []uint64) (n uint64) {
@@ -70,11 +137,12 @@ func lostCell(l recording.Losses) string {
 // clock writes times in the zone of this host: those of one day without it.
 type clock string
 
-// clockOf returns how the times of rows are written.
-func clockOf(rows []*infoRow) clock {
+// clock returns how the times of rows are written.
+func (rows *infoRows) clock(shown []uint32) clock {
 	day := ""
-	for _, r := range rows {
-		for _, t := range []time.Time{r.First, r.Last} {
+	for _, i := range shown {
+		first, last := rows.at(i).span()
+		for _, t := range [...]time.Time{first, last} {
 			d := t.Local().Format(time.DateOnly)
 			if !t.IsZero() && day != "" && d != day {
 				return "2006-01-02 15:04:05.000"
@@ -95,11 +163,12 @@ func (c clock) cell(t time.Time) string {
 }
 
 // writeTotal writes the sums of all rows.
-func writeTotal(out io.Writer, rows *infoRows, shown int) error {
+func (rows *infoRows) writeTotal(out io.Writer, shown int) error {
 	messages, bytes, losses := uint64(0), uint64(0), rows.untoldLosses
-	for _, r := range rows.found {
-		messages += r.Messages
-		bytes += r.Bytes
+	for i := range rows.count {
+		r := rows.at(i)
+		messages += r.messages
+		bytes += r.bytes
 		if r.losses == nil {
 			continue
 		}
@@ -108,10 +177,10 @@ func writeTotal(out io.Writer, rows *infoRows, shown int) error {
 		}
 	}
 	note := ""
-	if shown < len(rows.found) {
+	if shown < int(rows.count) {
 		note = fmt.Sprintf(" (%d of them shown, --head)", shown)
 	}
-	_, err := fmt.Fprintf(out, "%s%s: %s, %s of data, lost: %v\n", units.FormatNumber(len(rows.found), "row"), note,
+	_, err := fmt.Fprintf(out, "%s%s: %s, %s of data, lost: %v\n", units.FormatNumber(int(rows.count), "row"), note,
 		units.FormatNumber(messages, "message"), units.FormatBytes(float64(bytes)), losses)
 	return err
 }
@@ -119,9 +188,10 @@ func writeTotal(out io.Writer, rows *infoRows, shown int) error {
 // writeFile writes what is in the header of a file, and how it was opened.
 //
 //   - steps: of the clock of its recorder.
-func writeFile(e *tool.Env, i recording.Info, steps uint64) error {
+func writeFile(e *tool.Env, r *recording.Reader, steps uint64) error {
+	i := r.Info()
 	if e.JSON {
-		return writeFileJSON(e.Out, i, steps)
+		return writeFileJSON(e.Out, r, steps)
 	}
 	line := func(format string, args ...any) { fmt.Fprintln(e.Out, sanitize.Linef(format, args...)) }
 	by := ""

@@ -51,7 +51,7 @@ func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
 		if i > 0 && !e.JSON {
 			fmt.Fprintln(e.Out)
 		}
-		if err := c.write(e, report); err != nil {
+		if err := c.write(e, files, report); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
 }
 
 // write writes the report, the holes, and what to do.
-func (c *Verify) write(e *tool.Env, r *recording.Report) error {
+func (c *Verify) write(e *tool.Env, files recording.Readers, r *recording.Report) error {
 	id := r.Files[0].ID
 	holes := holesOf(r)
 	shown := holes
@@ -70,7 +70,7 @@ func (c *Verify) write(e *tool.Env, r *recording.Report) error {
 		shown = holes[:c.Head]
 	}
 	if e.JSON {
-		return writeReportJSON(e.Out, r, id, shown)
+		return writeReportJSON(e.Out, files, r, id, shown)
 	}
 	of := id.String()
 	if id == (recording.ID{}) {
@@ -78,6 +78,12 @@ func (c *Verify) write(e *tool.Env, r *recording.Report) error {
 	}
 	if _, err := fmt.Fprintf(e.Out, "recording %s: %v", of, r); err != nil {
 		return err
+	}
+	recorded, gaps := files.Recorded()
+	for _, line := range holeLines(gaps) {
+		if _, err := fmt.Fprintf(e.Out, "%s; there is data of %s\n", line, units.FormatDuration(recorded)); err != nil {
+			return err
+		}
 	}
 	t := table.New(e.Out, false, table.Tags("TAG").Key(), table.Text("PUBLISHER"), table.Number("MESSAGES"), table.Number("FIRST"),
 		table.Number("LAST"), table.Number("MISSING").Key(), table.Number("UNEXPLAINED"), table.Whole("LOST"), table.Text("ALSO"))
@@ -191,6 +197,8 @@ type reportObject struct {
 	Messages    uint64            `json:"messages"`
 	Bytes       uint64            `json:"bytes"`
 	ClockSteps  uint64            `json:"clock_steps"`
+	Recorded    float64           `json:"recorded_seconds"`
+	Holes       int               `json:"holes"` // times in which nothing was recorded
 	Missing     uint64            `json:"missing"`
 	Unexplained uint64            `json:"unexplained"`
 	Lost        map[string]uint64 `json:"lost,omitempty"`
@@ -213,9 +221,11 @@ type holeObject struct {
 }
 
 // writeReportJSON writes a recording, and a line for each tag with holes.
-func writeReportJSON(out io.Writer, r *recording.Report, id recording.ID, holes []*recording.SeriesReport) error {
+func writeReportJSON(out io.Writer, files recording.Readers, r *recording.Report, id recording.ID, holes []*recording.SeriesReport) error {
 	t := r.Total()
+	recorded, gaps := files.Recorded()
 	o := reportObject{
+		Recorded: recorded.Seconds(), Holes: len(gaps),
 		Recording: id.String(), Whole: r.Whole(), Reasons: append([]string{}, r.Reasons...), Advice: append([]string{}, advice(r)...),
 		Files: len(r.Files), Publishers: len(r.Publishers), Messages: t.Messages, Bytes: t.Bytes,
 		ClockSteps: r.Clock.Count, Missing: t.Missing, Unexplained: t.Unexplained, Lost: lostMap(t.Lost),

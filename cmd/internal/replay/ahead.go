@@ -17,6 +17,9 @@ const (
 	batchMessages = 2048    // in one, at most
 	batchBytes    = 1 << 18 // of data in one, unless a message is larger
 	keptBytes     = 1 << 20 // of data that an empty batch keeps the memory for
+
+	// readGrace is how long a read may take to end once nothing more is wanted.
+	readGrace = 100 * time.Millisecond
 )
 
 // batch is a run of messages that were read together.
@@ -96,6 +99,8 @@ func (a *ahead) pass(ctx context.Context, first bool) bool {
 			return false
 		}
 		switch {
+		case err != nil && ctx.Err() != nil: // the run may have gone on without this goroutine
+			return false
 		case err != nil && first:
 			a.account.damage()
 			a.damaged(err)
@@ -131,6 +136,36 @@ func (a *ahead) pass(ctx context.Context, first bool) bool {
 	b.ends = true
 	a.full <- b
 	return some
+}
+
+// wait returns the next batch to publish; nil: there is none, or ctx has ended, with its cause.
+func (a *ahead) wait(ctx context.Context) (*batch, error) {
+	select {
+	case b := <-a.full:
+		if b == nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return b, nil
+	case <-ctx.Done(): // a read may never return
+		return nil, context.Cause(ctx)
+	}
+}
+
+// over waits until nothing is read any more, and reports whether that is so. A read that does not
+// return is left behind.
+func (a *ahead) over() bool {
+	grace := time.NewTimer(readGrace)
+	defer grace.Stop()
+	for {
+		select {
+		case b := <-a.full:
+			if b == nil {
+				return true
+			}
+		case <-grace.C:
+			return false
+		}
+	}
 }
 
 // next returns an empty batch; nil: ctx has ended.

@@ -28,7 +28,7 @@ const checkEvery = 4096
 //
 //   - Errors: nothing has these tags, or this publisher.
 func (r *run) choose() error {
-	for _, f := range r.files {
+	for _, f := range r.files.Readers {
 		if i := f.Info(); i.Messages+i.Events > 0 && (r.begin.IsZero() || i.First.Before(r.begin)) {
 			r.begin = i.First
 		}
@@ -196,7 +196,7 @@ func (r *run) noMessages() error {
 		return errors.New("nothing to publish: no message can be read")
 	}
 	var end time.Time
-	for _, f := range r.files {
+	for _, f := range r.files.Readers {
 		if last := f.Info().Last; last.After(end) {
 			end = last
 		}

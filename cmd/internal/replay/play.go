@@ -35,7 +35,7 @@ func (r *run) publishAll(ctx context.Context) error {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	a := &ahead{
-		files: r.files, query: r.query, passes: r.cmd.Loop.passes(), strict: r.cmd.Strict, mapper: r.mapper,
+		files: r.files.Readers, query: r.query, passes: r.cmd.Loop.passes(), strict: r.cmd.Strict, mapper: r.mapper,
 		schedule: schedule{speed: r.cmd.Speed, maxGap: r.cmd.MaxGap}, damaged: func(error) {},
 	}
 	if r.cmd.NoCheck {
@@ -44,9 +44,7 @@ func (r *run) publishAll(ctx context.Context) error {
 	a.begin(reading)
 	err := r.play(ctx, a)
 	stop()
-	for range a.full { // until nothing is read any more
-	}
-	if r.cmd.NoCheck {
+	if a.over() && r.cmd.NoCheck {
 		r.found = a.account
 	}
 	return err
@@ -55,7 +53,11 @@ func (r *run) publishAll(ctx context.Context) error {
 // play publishes what is read, each message when it is due.
 func (r *run) play(ctx context.Context, a *ahead) error {
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	for b := range a.full {
+	for {
+		b, err := a.wait(ctx)
+		if b == nil {
+			return err
+		}
 		if r.started.IsZero() { // the time until the first batch is there is not that of the replay
 			r.started = time.Now()
 			if !r.cmd.AsFastAsPossible {
@@ -63,7 +65,7 @@ func (r *run) play(ctx context.Context, a *ahead) error {
 			}
 			r.console.Live(func() string { return r.liveLine(messages, bytes) })
 		}
-		err := r.playBatch(ctx, b)
+		err = r.playBatch(ctx, b)
 		if err == nil {
 			err = b.err
 		}
@@ -75,10 +77,6 @@ func (r *run) play(ctx context.Context, a *ahead) error {
 		}
 		a.free <- b
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // playBatch publishes the messages of a batch.

@@ -40,7 +40,7 @@ type run struct {
 	dir     directory.Directory
 	nap     func(time.Duration)
 
-	files  recording.Readers
+	files  *files
 	mapper mapper
 	query  recording.Query
 	begin  time.Time // of the earliest file
@@ -96,7 +96,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.mapper, err = newMapper(r.cmd.Map); err != nil {
 		return err
 	}
-	if r.files, err = recording.OpenAll(r.cmd.Files...); err != nil {
+	if r.files, err = openFiles(r.cmd.Files); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.files.Close()) }()
@@ -109,15 +109,18 @@ func (r *run) run(ctx context.Context) (err error) {
 		return cli.NameListen("--listen", cfg.Listen, err)
 	}
 	defer func() { err = errors.Join(err, r.publisher.Close()) }()
+	r.files.aside() // from here on there is more to do at the end than to read
 	self := cli.Common{Name: r.cmd.Name}
 	id, addr := r.publisher.Instance(), r.publisher.Addr()
 	r.told.Set(cli.AnnouncedBy(r.publisher.State))
 	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.told.Addresses(), len(r.cmd.Advertise) > 0))
 	r.sayOthers()
-	if err := r.end(r.publishAll(ctx)); err != nil {
+	err = r.end(r.publishAll(ctx))
+	away := r.files.away()
+	if err != nil {
 		return errors.Join(err, r.drain(ctx, err))
 	}
-	return errors.Join(r.drain(ctx, nil), r.shortcoming())
+	return errors.Join(r.drain(ctx, nil), r.shortcoming(), away)
 }
 
 // prepare finds what is to be published, and says what is wrong with the files.

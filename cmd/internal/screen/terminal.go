@@ -15,10 +15,18 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"tagbus/internal/stream"
 )
 
-// ErrNoTerminal is returned by Open if one of its files is no terminal.
-var ErrNoTerminal = errors.New("no terminal")
+var (
+	// ErrNoTerminal is returned by Open if one of its files is no terminal.
+	ErrNoTerminal = errors.New("no terminal")
+
+	// ErrGone is returned if the terminal was hung up, as by the end of an ssh: there is nothing
+	// to draw on, and nothing to give back.
+	ErrGone = errors.New("the terminal has gone")
+)
 
 const (
 	defaultWidth, defaultHeight = 80, 24 // of a terminal that does not know its size
@@ -47,7 +55,7 @@ type Terminal struct {
 // Open takes a terminal over: raw mode, the alternate screen, no cursor.
 //
 //   - in: from which keys come. out: which shows frames.
-//   - Errors: ErrNoTerminal, and those of the system. The terminal is then as it was.
+//   - Errors: ErrNoTerminal, ErrGone, and those of the system. The terminal is then as it was.
 func Open(in, out *os.File) (*Terminal, error) {
 	if !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 		return nil, ErrNoTerminal
@@ -88,14 +96,22 @@ func (t *Terminal) Size() (width, height int) {
 
 // Draw shows a frame (see Canvas.Frame).
 //
-//   - Errors: those of the terminal.
+//   - Errors: ErrGone, and those of the terminal.
 //   - Blocks: while the terminal takes nothing.
 func (t *Terminal) Draw(lines []string) error {
 	if frame := t.canvas.Frame(lines); len(frame) > 0 {
 		_, err := t.out.Write(frame)
-		return err
+		return t.told(err)
 	}
 	return nil
+}
+
+// told returns an error of the terminal: ErrGone, if that is why.
+func (t *Terminal) told(err error) error {
+	if err != nil && (stream.Gone(t.out, err) || stream.Gone(t.in, err)) {
+		return ErrGone
+	}
+	return err
 }
 
 // Forget makes the next Draw draw all.
@@ -163,20 +179,20 @@ func (t *Terminal) closePipe() {
 func (t *Terminal) enter() error {
 	state, err := term.MakeRaw(int(t.in.Fd()))
 	if err != nil {
-		return err
+		return t.told(err)
 	}
 	if t.saved == nil {
 		t.saved = state
 	}
 	t.canvas.Forget()
 	_, err = t.out.WriteString(enter)
-	return err
+	return t.told(err)
 }
 
 // leave makes the terminal what it was.
 func (t *Terminal) leave() error {
 	_, err := t.out.WriteString(leave)
-	return errors.Join(err, term.Restore(int(t.in.Fd()), t.saved))
+	return t.told(errors.Join(err, term.Restore(int(t.in.Fd()), t.saved)))
 }
 
 // emit hands over a key.

@@ -186,3 +186,28 @@ func TestAFileIsNoTerminal(t *testing.T) {
 		t.Errorf("got %v, want ErrNoTerminal", err)
 	}
 }
+
+// TestATerminalThatHasGone is told from one that fails: there is nothing to draw on, and nothing to give
+// back.
+func TestATerminalThatHasGone(t *testing.T) {
+	outside, inside := openTerminal(t)
+	s, err := screen.Open(inside, inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := outside.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if k := <-s.Keys(); k != screen.Quit {
+		t.Errorf("got key %v, want Quit", k)
+	}
+	if err := s.Draw([]string{"x"}); !errors.Is(err, screen.ErrGone) {
+		t.Errorf("drawing: got %v, want %v", err, screen.ErrGone)
+	}
+	if err := s.Resume(); !errors.Is(err, screen.ErrGone) {
+		t.Errorf("resuming: got %v, want %v", err, screen.ErrGone)
+	}
+	if err := s.Close(); !errors.Is(err, screen.ErrGone) {
+		t.Errorf("closing: got %v, want %v", err, screen.ErrGone)
+	}
+}

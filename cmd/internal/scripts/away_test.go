@@ -8,8 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/away"
 )
 
 // TestAPublisherEndsWhileItsFolderIsAway: its subscriber gets the goodbye and all messages, and
@@ -17,11 +19,11 @@ import (
 func TestAPublisherEndsWhileItsFolderIsAway(t *testing.T) {
 	notShort(t)
 	t.Parallel()
-	m := mountAway(t)
-	sub := run(t, "subscriber", "subscriber", "--bus", m.path, "--tags", "1", "--until-goodbye", "--json")
-	pub := run(t, "publisher", "publisher", "--bus", m.path, "--tags", "1", "--emulate", "100", "--rate", "100", "--wait-subscribers", "1", "--json")
+	m := away.New(t)
+	sub := run(t, "subscriber", "subscriber", "--bus", m.Path(), "--tags", "1", "--until-goodbye", "--json")
+	pub := run(t, "publisher", "publisher", "--bus", m.Path(), "--tags", "1", "--emulate", "100", "--rate", "100", "--wait-subscribers", "1", "--json")
 	pub.await("subscribed .*")
-	m.goes()
+	m.Goes()
 	pub.signal(syscall.SIGTERM)
 	sub.await("goodbye .*")
 	pub.finish(1) // its entry stays
@@ -36,6 +38,53 @@ func TestAPublisherEndsWhileItsFolderIsAway(t *testing.T) {
 	}
 }
 
+// TestARecordingThatGoesAway while it is replayed, and an input that does: subscribers get all that was
+// published, and the goodbye, and what is left is named.
+func TestARecordingThatGoesAway(t *testing.T) {
+	notShort(t)
+	for _, test := range []struct{ name, command string }{
+		{"replay", "tagbus --bus LOCAL --json replay AWAY/a.rec --wait-subscribers 2"},
+		{"replay without a check", "tagbus --bus LOCAL --json replay AWAY/a.rec --wait-subscribers 2 --no-check"},
+		{"publisher", "publisher --bus LOCAL --tags 1 --input AWAY/a --record fixed:1024 --rate 10k --wait-subscribers 2 --json"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m, local := away.New(t), t.TempDir()
+			made := filepath.Join(local, "a.rec")
+			writeMessages(t, made, 40_000, 1024, 100*time.Microsecond) // in more blocks than are read ahead
+			for name, from := range map[string]string{"a.rec": made, "a": made} {
+				data, err := os.ReadFile(from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(m.Path(), name), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			words := strings.Fields(strings.NewReplacer("AWAY", m.Path(), "LOCAL", local).Replace(test.command))
+			p := run(t, words[0], words...)
+			p.await("waiting for 2 subscribers")
+			sub := run(t, "subscriber", "subscriber", "--bus", local, "--tags", "1", "--until-goodbye", "--json")
+			sub.await("subscribed .* tags")
+			run(t, "first", "subscriber", "--bus", local, "--tags", "1", "--count", "100").finish(0)
+			m.Goes()
+			p.await("waiting for .*/a(.rec)?: its file system does not answer, since ")
+			p.signal(syscall.SIGTERM)
+			sub.await("goodbye .*")
+			p.finish(1)
+			sub.finish(0)
+			p.await("/a(.rec)?: its file system does not answer: what is left in it is not published")
+			var there publisherSummary
+			var here subscriberSummary
+			p.summary(&there)
+			sub.summary(&here)
+			if here.Messages != there.Messages || here.Messages == 0 || here.Lost != 0 {
+				t.Errorf("received %d and lost %d of %d messages, want all", here.Messages, here.Lost, there.Messages)
+			}
+		})
+	}
+}
+
 // TestAnOutputThatGoesAway is said, once, while messages come; a signal ends the program after
 // all, and what has not been written is counted.
 func TestAnOutputThatGoesAway(t *testing.T) {
@@ -47,12 +96,12 @@ func TestAnOutputThatGoesAway(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			m, local := mountAway(t), t.TempDir()
-			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			m, local := away.New(t), t.TempDir()
+			words := strings.Fields(strings.NewReplacer("AWAY", m.Path(), "LOCAL", local).Replace(test.command))
 			pub := run(t, "publisher", "publisher", "--bus", local, "--tags", "1", "--emulate", "100", "--rate", "100")
 			p := run(t, words[0], words...)
 			pub.await("subscribed .*")
-			m.goes()
+			m.Goes()
 			p.await("waiting for .*/a.rec: its file system does not answer, since ")
 			p.signal(syscall.SIGTERM)
 			p.await("waiting for .*a.rec to take what has arrived")
@@ -77,14 +126,23 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	if !testkit.All() {
 		t.Skip("left out without TAGBUS_TESTS=all: each command waits for some seconds")
 	}
-	m := mountAway(t)
+	m := away.New(t)
 	local := t.TempDir()
 	for _, name := range []string{"x", "x.rec", "config.toml"} {
-		if err := os.WriteFile(filepath.Join(m.path, name), []byte("name = \"x\"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(m.Path(), name), []byte("name = \"x\"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m.goes()
+	old := filepath.Join(local, "old.rec")
+	writeOneMessage(t, old)
+	whole, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(local, "cut.rec"), whole[:len(whole)-4], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.Goes()
 	for _, test := range []struct {
 		command string
 		says    string
@@ -102,6 +160,11 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 		{"subscriber --bus LOCAL --tags 1 --config AWAY/config.toml", "waiting for .*/config.toml: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL record 1 AWAY/b.rec", "waiting for .*/b.rec: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL replay AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
+		{"tagbus rec index AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
+		{"tagbus rec index LOCAL/cut.rec --out AWAY/y.rec", "waiting for .*/y.rec: its file system does not answer", false, 1},
+		{"tagbus rec convert LOCAL/old.rec --to csv --out AWAY/x.csv", "waiting for .*/x.csv: its file system does not answer", false, 1},
+		{"tagbus rec cut LOCAL/old.rec --tags 1 --out AWAY/z.rec", "waiting for .*/z.rec: its file system does not answer", false, 1},
+		{"tagbus rec merge LOCAL/old.rec --out AWAY/z.rec", "waiting for .*/z.rec: its file system does not answer", false, 1},
 		{"tagbus rec info AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
 		{"publisher --bus LOCAL --tags 1 --input AWAY/x --record lines", "waiting for .*/x: its file system does not answer", false, 1},
 		{"tagbus losses --loss-file AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
@@ -115,7 +178,7 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	} {
 		t.Run(test.command, func(t *testing.T) {
 			t.Parallel()
-			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			words := strings.Fields(strings.NewReplacer("AWAY", m.Path(), "LOCAL", local).Replace(test.command))
 			p := run(t, words[0], words...)
 			p.await(test.says)
 			if !test.ends {

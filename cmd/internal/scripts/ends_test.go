@@ -66,6 +66,12 @@ func endings(t *testing.T) []ending {
 // writeOneMessage writes a recording.
 func writeOneMessage(t *testing.T, name string) {
 	t.Helper()
+	writeMessages(t, name, 1, 0, 0)
+}
+
+// writeMessages makes a recording of messages of tag 1.
+func writeMessages(t *testing.T, name string, count, bytes int, every time.Duration) {
+	t.Helper()
 	file, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
@@ -75,9 +81,12 @@ func writeOneMessage(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := bus.Message{Tag: 1, Counter: 1, Publisher: &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA"}}
-	if err := w.Append(time.Now(), &m); err != nil {
-		t.Fatal(err)
+	m := bus.Message{Tag: 1, Data: make([]byte, bytes), Publisher: &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA"}}
+	for at := time.Now(); m.Counter < uint64(count); at = at.Add(every) {
+		m.Counter++
+		if err := w.Append(at, &m); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 	"tagbus/cmd/internal/units"
@@ -144,5 +145,5 @@ func (s *shower) file(m bus.Message, data []byte) (name string, err error) {
 		return "", fmt.Errorf("--out: %w: give a folder that is empty", err)
 	}
 	_, err = f.Write(data)
-	return name, errors.Join(err, f.Close())
+	return name, cli.FileError(f.Name(), errors.Join(err, f.Close()))
 }

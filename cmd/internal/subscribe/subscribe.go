@@ -18,6 +18,7 @@ import (
 	"tagbus/cmd/internal/latency"
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/session"
+	"tagbus/internal/stream"
 )
 
 const (
@@ -49,6 +50,7 @@ func MainAs(name string, args []string, s cli.Streams) int {
 	}
 	signals.Reread(&flags.Security)
 	ctx := signals.Asked
+	s.Out = stream.NewOutput(s.Out, nil)
 	r := &run{
 		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Log), streams: s,
 		ending: session.NewEnding(), received: make(chan struct{}), hurry: signals.Hurry, presence: session.Presence{Wanted: flags.Tags},

@@ -59,14 +59,10 @@ func total(widths []int) int {
 
 // shorten writes tags without their first zeros.
 func (t *Table) shorten(widths []int) {
+	t.short = true
 	for i, c := range t.columns {
-		if !c.tags {
-			continue
-		}
-		widths[i] = utf8.RuneCountInString(c.Title)
-		for _, row := range t.rows {
-			row[i] = short(row[i])
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		if c.tags {
+			widths[i] = t.shorter[i]
 		}
 	}
 }

@@ -16,15 +16,16 @@
 package table
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stream"
 )
 
 const (
@@ -70,19 +71,24 @@ type Table struct {
 	json    *json.Encoder // nil: columns
 	columns []Column
 	rows    [][]string
-	widths  []int // of the columns so far, in characters
-	titled  bool  // the titles were written
-	limit   int   // of a line, in characters; 0: none
+	widths  []int         // of the columns so far, in characters
+	shorter []int         // the same of tags without their first zeros
+	short   bool          // tags are written so
+	titled  bool          // the titles were written
+	limit   int           // of a line, in characters; 0: none
+	stream  *bufio.Writer // of rows that wait for no others; nil: they wait
+	fitting []int         // widths of these
 }
 
 // New returns a table without rows.
 //
 //   - asJSON: write JSON instead of columns.
 func New(out io.Writer, asJSON bool, columns ...Column) *Table {
-	t := &Table{out: out, columns: columns, widths: make([]int, len(columns)), limit: Width(out)}
+	t := &Table{out: out, columns: columns, widths: make([]int, len(columns)), shorter: make([]int, len(columns)), limit: Width(out)}
 	keys := false
 	for i, c := range columns {
 		t.widths[i] = utf8.RuneCountInString(c.Title)
+		t.shorter[i] = t.widths[i]
 		keys = keys || c.key
 	}
 	if !keys && len(columns) > 0 {
@@ -104,6 +110,19 @@ func (t *Table) Row(object any, cells ...string) error {
 	if t.json != nil {
 		return t.json.Encode(object)
 	}
+	row := t.row(cells)
+	if t.stream == nil {
+		t.rows = append(t.rows, row)
+		return nil
+	}
+	var b strings.Builder
+	t.line(&b, t.fitting, row)
+	_, err := t.stream.WriteString(b.String())
+	return err
+}
+
+// row returns cells as they are written, and notes how wide they are.
+func (t *Table) row(cells []string) []string {
 	row := make([]string, len(t.columns))
 	for i := range row {
 		if i < len(cells) {
@@ -113,10 +132,36 @@ func (t *Table) Row(object any, cells ...string) error {
 			row[i] = none
 		}
 		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(row[i]))
+		if t.columns[i].tags && t.limit > 0 {
+			t.shorter[i] = max(t.shorter[i], utf8.RuneCountInString(short(row[i])))
+		}
 	}
-	t.rows = append(t.rows, row)
-	return nil
+	return row
 }
+
+// Measure notes how wide the cells of a row are that is added behind Stream.
+func (t *Table) Measure(cells ...string) {
+	if t.json == nil {
+		t.row(cells)
+	}
+}
+
+// Stream writes the titles. The rows behind it are written one by one, as wide as those that were
+// measured: a table of a million rows takes no memory. Flush writes the last of them.
+//
+//   - Errors: those of the writer.
+func (t *Table) Stream() error {
+	if t.json != nil {
+		return nil
+	}
+	t.stream, t.fitting = bufio.NewWriterSize(t.out, streamBytes), t.fit()
+	var b strings.Builder
+	t.titles(&b, t.fitting)
+	_, err := t.stream.WriteString(b.String())
+	return err
+}
+
+const streamBytes = 64 << 10
 
 // Len returns how many rows wait for Flush. In JSON none waits.
 func (t *Table) Len() int { return len(t.rows) }
@@ -126,17 +171,16 @@ func (t *Table) Len() int { return len(t.rows) }
 //
 //   - Errors: those of the writer.
 func (t *Table) Flush() error {
+	if t.stream != nil {
+		return t.stream.Flush()
+	}
 	if len(t.rows) == 0 {
 		return nil
 	}
 	widths := t.fit()
 	var b strings.Builder
 	if !t.titled {
-		titles := make([]string, len(t.columns))
-		for i, c := range t.columns {
-			titles[i] = c.Title
-		}
-		t.line(&b, widths, titles)
+		t.titles(&b, widths)
 		t.titled = true
 	}
 	for _, row := range t.rows {
@@ -145,6 +189,14 @@ func (t *Table) Flush() error {
 	t.rows = t.rows[:0]
 	_, err := io.WriteString(t.out, b.String())
 	return err
+}
+
+func (t *Table) titles(b *strings.Builder, widths []int) {
+	titles := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		titles[i] = c.Title
+	}
+	t.line(b, widths, titles)
 }
 
 // line writes one line, without blanks at its end.
@@ -157,6 +209,9 @@ func (t *Table) line(b *strings.Builder, widths []int, cells []string) {
 		c := &t.columns[i]
 		if l.Len() > 0 {
 			l.WriteString(strings.Repeat(" ", gap))
+		}
+		if t.short && c.tags {
+			cell = short(cell)
 		}
 		cell = c.cut(cell, widths[i])
 		pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell)))
@@ -213,8 +268,8 @@ func Width(out io.Writer) int {
 	if w, ok := out.(Wide); ok {
 		return w.Width()
 	}
-	f, ok := out.(*os.File)
-	if !ok {
+	f := stream.File(out)
+	if f == nil {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))

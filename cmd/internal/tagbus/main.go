@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"sync/atomic"
-	"syscall"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/stream"
 )
 
 const (
@@ -56,14 +54,12 @@ func Main(args []string, s cli.Streams) int {
 func runCommand(ctx, hurry context.Context, name string, c command, flags *tool.Flags, s cli.Streams) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out := &output{to: s.Out, closed: cancel}
-	if !cli.IsTerminal(s.Out) { // what is shown on one depends on it
-		s.Out = out
-	}
+	out := stream.NewOutput(s.Out, cancel)
+	s.Out = out
 	env := &tool.Env{Flags: flags, Streams: s, Hurry: hurry}
 	err := c.Run(ctx, env)
 	err = errors.Join(err, env.Close())
-	if out.ended.Load() {
+	if out.Gone() {
 		return cli.ExitDone
 	}
 	code := tool.Code(err)
@@ -71,21 +67,4 @@ func runCommand(ctx, hurry context.Context, name string, c command, flags *tool.
 		fmt.Fprintf(s.Err, "%s: %s: %s\n", programName, name, cli.Text(err))
 	}
 	return code
-}
-
-// output is a standard output whose reader may go: that ends the command in order.
-type output struct {
-	to     io.Writer
-	closed func() // ends the command
-	ended  atomic.Bool
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.to.Write(p)
-	if errors.Is(err, syscall.EPIPE) {
-		o.ended.Store(true)
-		o.closed()
-	}
-	return n, err
 }

@@ -19,6 +19,7 @@ import (
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/stream"
 )
 
 // Command is the command with its flags.
@@ -73,7 +74,11 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }() // also on a panic, so that its text can be read
+	defer func() { // also on a panic, so that its text can be read
+		if err = errors.Join(err, s.Close()); errors.Is(err, screen.ErrGone) {
+			err = nil // with the terminal goes what it was for
+		}
+	}()
 	v := newView(c, e.Bus, os.Getenv("NO_COLOR") == "")
 	v.switched = looker.links.Store
 	return run(ctx, s, v, looker.look, &pace{interval: c.Interval, used: processorTime})
@@ -83,12 +88,12 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) (err error) {
 // one that follows sequences. Keys come from standard input, or else from the terminal
 // that controls the process.
 func terminal(e *tool.Env) (in, out *os.File) {
-	out, ok := e.Out.(*os.File)
-	if !ok || !term.IsTerminal(int(out.Fd())) || os.Getenv("TERM") == "dumb" {
+	out = stream.File(e.Out)
+	if !stream.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
 		return nil, nil
 	}
-	if in, ok := e.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-		return in, out
+	if stream.IsTerminal(e.In) {
+		return stream.File(e.In), out
 	}
 	in, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
@@ -99,7 +104,7 @@ func terminal(e *tool.Env) (in, out *os.File) {
 
 // widthOf returns the columns of the terminal, or 0 if there is none.
 func widthOf(e *tool.Env) int {
-	if out, ok := e.Out.(*os.File); ok {
+	if out := stream.File(e.Out); out != nil {
 		if width, _, err := term.GetSize(int(out.Fd())); err == nil {
 			return width
 		}

@@ -21,6 +21,7 @@ import (
 	"tagbus/internal/build"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/signals"
+	"tagbus/internal/stream"
 	"tagbus/internal/stuck"
 
 	"tagbus/directory/etcd/member"
@@ -84,8 +85,8 @@ func Main(args []string, s Streams) int {
 	var rereads atomic.Bool
 	ctx, hurry, stop := signals.Watch(context.Background(), signals.Config{Rereads: rereads.Load, Stacks: s.Err, Status: ExitFailed})
 	defer stop()
-	defer stuck.Follow(ctx, hurry, func(path string) {
-		_, _ = fmt.Fprintf(s.Err, "%s: %v, %s\n", program, context.Cause(ctx), stuck.Text(path))
+	defer stuck.Follow(ctx, hurry, func(n stuck.Note) {
+		_, _ = fmt.Fprintf(s.Err, "%s: %v, %s\n", program, context.Cause(ctx), n.Text())
 		os.Exit(ExitFailed)
 	})()
 	return run(args, s, func(f *flags) context.Context {
@@ -97,6 +98,8 @@ func Main(args []string, s Streams) int {
 // run is Main until a context ends, which begin returns for the flags.
 func run(args []string, s Streams, begin func(*flags) context.Context) (code int) {
 	var f flags
+	out := stream.NewOutput(s.Out, nil)
+	s.Out = out
 	stopped := false
 	parser, err := kong.New(&f, kong.Name(program), kong.Description(description), kong.Writers(s.Out, s.Err),
 		kong.Vars{"version": program + " " + version()}, kong.Resolvers(&resolver{}),
@@ -110,6 +113,8 @@ func run(args []string, s Streams, begin func(*flags) context.Context) (code int
 	switch {
 	case stopped:
 		return code
+	case out.Gone(): // with the first lines of the help
+		return ExitDone
 	case err != nil:
 		return refuse(s, err)
 	}
@@ -127,7 +132,7 @@ func run(args []string, s Streams, begin func(*flags) context.Context) (code int
 		err = f.Run.run(ctx, s)
 	}
 	switch {
-	case err == nil:
+	case err == nil, out.Gone():
 		return ExitDone
 	case errors.Is(err, member.ErrInvalidConfig):
 		return refuse(s, err)

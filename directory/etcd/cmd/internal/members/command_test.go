@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +52,21 @@ func freeAddress(t *testing.T) string {
 func isFree(port int) bool {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	return err == nil && l.Close() == nil
+}
+
+// closed is a pipe without a reader.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", syscall.EPIPE) }
+
+// TestAReaderThatHasGone wants no more, and that is no failure.
+func TestAReaderThatHasGone(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"status", "--help"}, {"--version"}} {
+		var errs bytes.Buffer
+		if code := members.RunUntil(t.Context(), args, members.Streams{Out: closed{}, Err: &errs}); code != 0 || errs.Len() > 0 {
+			t.Errorf("%v: got %d and %q, want 0 and no word", args, code, &errs)
+		}
+	}
 }
 
 func TestCommandLines(t *testing.T) {

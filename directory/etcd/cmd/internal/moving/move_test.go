@@ -16,6 +16,7 @@ import (
 
 	_ "tagbus/directory/etcd"
 	"tagbus/directory/etcd/cmd/internal/members"
+	"tagbus/internal/stuck"
 )
 
 // mode is the variable that makes a program of the test.
@@ -30,7 +31,9 @@ func TestMain(m *testing.M) {
 	case "tagbus":
 		os.Exit(programs.Tagbus())
 	case "member":
-		os.Exit(members.Main(os.Args[1:], members.Streams{Out: os.Stdout, Err: os.Stderr}))
+		os.Exit(stuck.Main(func() int {
+			return members.Main(os.Args[1:], members.Streams{Out: os.Stdout, Err: os.Stderr})
+		}))
 	}
 	os.Exit(m.Run())
 }

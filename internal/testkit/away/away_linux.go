@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package scripts_test
+package away
 
 import (
 	"bytes"
@@ -16,10 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// A file system in memory, over the protocol of /dev/fuse (linux/fuse.h, version 7.31): a
-// folder without folders in it. Its server can go away, as that of NFS does: no call into
-// the file system returns then.
 
 // The operations of the protocol that are answered with more than ENOSYS. FLUSH is not one: the
 // kernel asks for it when a file is closed, at the end of a process too, where no signal ends the
@@ -44,8 +40,8 @@ type fuseFile struct {
 	mtime time.Time
 }
 
-// mount is a file system that is mounted.
-type mount struct {
+// Mount is a file system that is mounted.
+type Mount struct {
 	path string
 	fd   int
 	wake [2]int // a pipe: the server is to look whether it is away
@@ -58,8 +54,8 @@ type mount struct {
 	root  time.Time // of the last change of names
 }
 
-// mountAway mounts a file system in a new folder until the test ends.
-func mountAway(t *testing.T) *mount {
+// New mounts a file system in a new folder until the test ends. A test is skipped that may not.
+func New(t testing.TB) *Mount {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a file system")
@@ -68,7 +64,7 @@ func mountAway(t *testing.T) *mount {
 	if err != nil {
 		t.Skipf("needs /dev/fuse: %v", err)
 	}
-	m := &mount{path: t.TempDir(), fd: fd, last: fuseRoot, files: make(map[uint64]*fuseFile), names: make(map[string]*fuseFile), root: time.Now()}
+	m := &Mount{path: t.TempDir(), fd: fd, last: fuseRoot, files: make(map[uint64]*fuseFile), names: make(map[string]*fuseFile), root: time.Now()}
 	if err := unix.Pipe2(m.wake[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +92,7 @@ func mountAway(t *testing.T) *mount {
 // os polls each file that it opens, from within the runtime, which keeps the processor
 // meanwhile: with few of them the server, which is in the same process, would never run. A call of
 // package unix gives the processor away.
-func (m *mount) settle(t *testing.T) {
+func (m *Mount) settle(t testing.TB) {
 	t.Helper()
 	path := filepath.Join(m.path, "settled")
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
@@ -114,8 +110,11 @@ func (m *mount) settle(t *testing.T) {
 	}
 }
 
-// goes makes the server go away.
-func (m *mount) goes() {
+// Path returns the folder.
+func (m *Mount) Path() string { return m.path }
+
+// Goes makes the server go away.
+func (m *Mount) Goes() {
 	m.mu.Lock()
 	m.away = true
 	m.mu.Unlock()
@@ -124,7 +123,7 @@ func (m *mount) goes() {
 
 // serve answers until the pipe is closed. What is asked while the server is away stays in the
 // kernel, where the process that waits for it can be killed, as one that waits for NFS.
-func (m *mount) serve() {
+func (m *Mount) serve() {
 	buffer := make([]byte, fuseMaxWrite+4096)
 	for {
 		polled := []unix.PollFd{{Fd: int32(m.wake[0]), Events: unix.POLLIN}, {Fd: int32(m.fd), Events: unix.POLLIN}}
@@ -155,7 +154,7 @@ func (m *mount) serve() {
 }
 
 // answer answers one request.
-func (m *mount) answer(b []byte) {
+func (m *Mount) answer(b []byte) {
 	opcode := binary.NativeEndian.Uint32(b[4:])
 	unique, node := binary.NativeEndian.Uint64(b[8:]), binary.NativeEndian.Uint64(b[16:])
 	switch opcode {
@@ -172,7 +171,7 @@ func (m *mount) answer(b []byte) {
 }
 
 // do does what is asked for.
-func (m *mount) do(opcode uint32, node uint64, in []byte) (out []byte, errno unix.Errno) {
+func (m *Mount) do(opcode uint32, node uint64, in []byte) (out []byte, errno unix.Errno) {
 	u32, u64 := binary.NativeEndian.Uint32, binary.NativeEndian.Uint64
 	f := m.files[node]
 	switch opcode {
@@ -231,7 +230,7 @@ func (f *fuseFile) resize(size int) {
 }
 
 // list returns names from an offset on, in as many bytes at most.
-func (m *mount) list(from, size int) (out []byte) {
+func (m *Mount) list(from, size int) (out []byte) {
 	for i, name := range slices.Sorted(maps.Keys(m.names)) {
 		if i < from {
 			continue
@@ -247,7 +246,7 @@ func (m *mount) list(from, size int) (out []byte) {
 }
 
 // attributes returns those of a file, or of the folder if it is nil.
-func (m *mount) attributes(f *fuseFile) []byte {
+func (m *Mount) attributes(f *fuseFile) []byte {
 	if f == nil {
 		return attributes(fuseRoot, 0, m.root, unix.S_IFDIR|0o755)
 	}
