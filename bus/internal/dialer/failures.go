@@ -52,7 +52,9 @@ func (fs *failures) Error() string {
 const anyAddress = "\x00"
 
 // cause returns the text of an error without its address.
-func (f *failure) cause() string { return strings.ReplaceAll(f.err.Error(), f.addr.String(), anyAddress) }
+func (f *failure) cause() string {
+	return strings.ReplaceAll(f.err.Error(), f.addr.String(), anyAddress)
+}
 
 // few names the first addresses, and how many more there are.
 func few(all []netip.AddrPort) string {
