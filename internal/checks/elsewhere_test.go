@@ -5,7 +5,9 @@ package checks_test
 import (
 	"go/build/constraint"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,6 +37,28 @@ func TestPackagesForLinuxSaySo(t *testing.T) {
 			elsewhere := filepath.Base(name) == "elsewhere.go"
 			if onLinux, onMac := builds(t, string(text), "linux"), builds(t, string(text), "darwin"); onLinux == elsewhere || onMac != elsewhere {
 				t.Errorf("%s: want //go:build linux behind its first line", name)
+			}
+		}
+	}
+}
+
+// TestTheCommandForLaptopsNeedsNoneOfThem: what tagbus imports elsewhere builds there. make elsewhere
+// builds it; this says which import is in the way.
+func TestTheCommandForLaptopsNeedsNoneOfThem(t *testing.T) {
+	inRoot(t)
+	for _, system := range []string{"darwin", "windows"} {
+		list := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./cmd/tagbus")
+		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			words := strings.Fields(line)
+			for _, imported := range words[1:] {
+				if slices.Contains(forLinux, strings.TrimPrefix(imported, "tagbus/")) {
+					t.Errorf("%s: %s imports %s, which is for Linux", system, words[0], imported)
+				}
 			}
 		}
 	}

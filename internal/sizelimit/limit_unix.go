@@ -10,8 +10,8 @@ import "golang.org/x/sys/unix"
 func limitOfProcess() *Error {
 	const without = 1 << 62 // or more
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || uint64(limit.Cur) > without {
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || limit.Cur > without {
 		return &Error{}
 	}
-	return &Error{Bytes: uint64(limit.Cur), Process: true}
+	return &Error{Bytes: limit.Cur, Process: true}
 }

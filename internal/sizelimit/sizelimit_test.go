@@ -28,7 +28,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	full := &fs.PathError{Op: "write", Path: "run.tbr", Err: syscall.ENOSPC}
-	if got := sizelimit.Explain(full); got != error(full) || sizelimit.Explain(nil) != nil {
+	if got := sizelimit.Explain(full); !errors.Is(got, full) || sizelimit.Explain(nil) != nil {
 		t.Errorf("got %v, want what it was", got)
 	}
 	if got := (&sizelimit.Error{Bytes: 20480, Process: true}).Error(); got != "file too large: files of this process may have 20480 bytes (ulimit -f, LimitFSIZE= of systemd): raise that limit" {

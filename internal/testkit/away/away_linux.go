@@ -55,36 +55,36 @@ type Mount struct {
 }
 
 // New mounts a file system in a new folder until the test ends. A test is skipped that may not.
-func New(t testing.TB) *Mount {
-	t.Helper()
+func New(tb testing.TB) *Mount {
+	tb.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount a file system")
+		tb.Skip("needs root, to mount a file system")
 	}
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		t.Skipf("needs /dev/fuse: %v", err)
+		tb.Skipf("needs /dev/fuse: %v", err)
 	}
-	m := &Mount{path: t.TempDir(), fd: fd, last: fuseRoot, files: make(map[uint64]*fuseFile), names: make(map[string]*fuseFile), root: time.Now()}
+	m := &Mount{path: tb.TempDir(), fd: fd, last: fuseRoot, files: make(map[uint64]*fuseFile), names: make(map[string]*fuseFile), root: time.Now()}
 	if err := unix.Pipe2(m.wake[:], unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := unix.Mount("tagbus-test", m.path, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40755,user_id=0,group_id=0,allow_other", fd)); err != nil {
-		t.Skipf("needs the right to mount a file system of FUSE: %v", err)
+		tb.Skipf("needs the right to mount a file system of FUSE: %v", err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		m.serve()
 	}()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := unix.Unmount(m.path, unix.MNT_DETACH|unix.MNT_FORCE); err != nil { // what waits is told
-			t.Errorf("unmount: %v", err)
+			tb.Errorf("unmount: %v", err)
 		}
 		_ = unix.Close(m.wake[1]) // ends the server
 		<-ended
 		_, _ = unix.Close(m.wake[0]), unix.Close(m.fd)
 	})
-	m.settle(t)
+	m.settle(tb)
 	return m
 }
 
@@ -92,21 +92,21 @@ func New(t testing.TB) *Mount {
 // os polls each file that it opens, from within the runtime, which keeps the processor
 // meanwhile: with few of them the server, which is in the same process, would never run. A call of
 // package unix gives the processor away.
-func (m *Mount) settle(t testing.TB) {
-	t.Helper()
+func (m *Mount) settle(tb testing.TB) {
+	tb.Helper()
 	path := filepath.Join(m.path, "settled")
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		t.Fatalf("open: %v", err)
+		tb.Fatalf("open: %v", err)
 	}
 	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); err != nil {
-		t.Fatalf("poll: %v", err)
+		tb.Fatalf("poll: %v", err)
 	}
 	if err := unix.Close(fd); err != nil {
-		t.Fatalf("close: %v", err)
+		tb.Fatalf("close: %v", err)
 	}
 	if err := unix.Unlink(path); err != nil {
-		t.Fatalf("unlink: %v", err)
+		tb.Fatalf("unlink: %v", err)
 	}
 }
 
