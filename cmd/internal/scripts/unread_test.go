@@ -4,12 +4,32 @@ package scripts_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// awaitEntry waits until a program has an entry in a folder, which it makes once it takes signals.
+func awaitEntry(t *testing.T, dir string) {
+	t.Helper()
+	for begun := time.Now(); ; idle(10 * time.Millisecond) {
+		found := false
+		_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // what goes meanwhile is looked for again
+			found = found || err == nil && !e.IsDir()
+			return nil
+		})
+		if found {
+			return
+		}
+		if time.Since(begun) > patience {
+			t.Fatalf("got no entry in %s, want one", dir)
+		}
+	}
+}
 
 // TestACommandEndsThoughItsStandardErrorIsNotRead: with a signal and by itself,
 // with status 1, as what it had to say is lost.
@@ -45,7 +65,7 @@ func TestACommandEndsThoughItsStandardErrorIsNotRead(t *testing.T) {
 				_ = cmd.Wait() // the state tells
 			}()
 			if test.signal {
-				idle(time.Second)
+				awaitEntry(t, dir)
 				if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 					t.Fatal(err)
 				}
