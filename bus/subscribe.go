@@ -131,12 +131,10 @@ func (sub *Subscription) finish(err error) {
 	sub.settle(err)
 	sub.end.Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
-	if sub.inbox != nil && sub.retired {
+	if sub.retired {
 		err = nil // an orderly end, after the messages on their way
 	}
-	if sub.inbox != nil {
-		sub.inbox.box.Close(err)
-	}
+	sub.endQueue(err)
 }
 
 // startPatience begins the wait for the first acknowledgement of a subscription. Loop
@@ -163,9 +161,7 @@ func (s *Subscriber) giveUp(sub *Subscription) {
 		}
 	}
 	sub.settle(err)
-	if sub.inbox != nil {
-		sub.inbox.box.Close(err)
-	}
+	sub.endQueue(err)
 	s.remove(sub)
 	s.event(Event{Kind: Problem, Tags: sub.live, Err: err})
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"tagbus/bus/internal/mailbox"
+	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/wire"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// cost returns what the messages count in the queue.
+func (p *parcel) cost() int { return p.bytes + p.messages*mailbox.MessageBytes }
+
+// addSingle adds a copy of a message of the box.
+func (p *parcel) addSingle(m single) {
+	to := part{tag: m.tag, status: m.status, counter: m.counter, n: 1}
+	data := m.data
+	if m.request {
+		to.id = wire.ID(data)
+		data = data[len(to.id):]
+	}
+	to.data = p.copied(data)
+	p.parts = append(p.parts, to)
+	p.messages++
+	p.bytes += len(data)
+}
+
+// copied returns a copy of data in own. What was copied before stays where it is.
+func (p *parcel) copied(data []byte) []byte {
+	if cap(p.own)-len(p.own) < len(data) {
+		p.own = make([]byte, 0, max(len(data), parcelBytes/4)) // the parts keep what was copied before
+	}
+	begin := len(p.own)
+	p.own = append(p.own, data...)
+	return p.own[begin:len(p.own):len(p.own)]
+}
+
+// copy moves all data to memory of the parcel's own, in one piece.
+func (p *parcel) copy() {
+	if cap(p.own) < p.size {
+		p.own = make([]byte, 0, p.size)
+	}
+	for i := range p.parts {
+		p.parts[i].data = p.copied(p.parts[i].data)
+	}
+}
+
+// keepOnly removes the messages whose tag a set does not have.
+func (p *parcel) keepOnly(set tags.Set) {
+	kept := p.parts[:0]
+	for _, x := range p.parts {
+		if set.Contains(x.tag) {
+			kept = append(kept, x)
+			continue
+		}
+		size := len(x.data)
+		p.size -= size
+		if x.run {
+			size -= x.n * wire.PlainBytes
+		}
+		p.messages -= x.n
+		p.bytes -= size
+	}
+	clear(p.parts[len(kept):])
+	p.parts = kept
+}
+
+// appendRun appends the messages of a run, field by field: a copy of a message that was just
+// written is slow.
+func (x *part) appendRun(messages []Message, p *parcel, turn uint32) []Message {
+	at := 0
+	for i := range x.n {
+		data, next, _ := wire.Cut(x.data, at)
+		at = next
+		if len(messages) == cap(messages) {
+			messages = append(messages, Message{})
+		} else {
+			messages = messages[:len(messages)+1]
+		}
+		to := &messages[len(messages)-1]
+		to.Tag, to.Status, to.turn, to.Counter = x.tag, 0, turn, x.counter+uint64(i)
+		to.Publisher, to.Data, to.origin = p.publisher, data, &p.origin
+	}
+	return messages
+}
+
+// keep keeps the memory for messages that are retained.
+func (p *parcel) keep() (netio.Retained, error) {
+	if p.memory != nil {
+		p.memory.use()
+		return p.memory, nil
+	}
+	p.left = true
+	return retain.Heap(cap(p.own)), nil
+}
+
+// retain counts the parcel as retained.
+func (p *parcel) retain() error {
+	if p.kept != nil {
+		return nil
+	}
+	kept, turn, _, err := p.origin.RetainAll(p.origin.Turn(), p.bytes)
+	if err != nil {
+		return explainRetain(err)
+	}
+	p.kept, p.keptTurn = kept, turn
+	return nil
+}
+
+// release ends the parcel, which nobody takes a second time.
+func (p *parcel) release() {
+	if p.kept != nil {
+		p.kept.Release(p.keptTurn)
+		p.kept = nil
+	}
+	p.drop()
+}
+
+// drop gives the memory back.
+func (p *parcel) drop() {
+	p.origin.Next()
+	if p.memory != nil {
+		p.memory.Release()
+	}
+	p.shelf.recycle(p)
+}
