@@ -25,10 +25,9 @@ const (
 	// mostShared is how many times its size the memory of a page may have.
 	mostShared = 4
 
-	parcelBytes    = 128 << 10 // of one that is made of single messages, which end it
-	parcelMessages = 1024      // of it
+	parcelMessages = 1024     // of one that is made of single messages
+	ownBytes       = 64 << 10 // of its memory, and of that of a free one
 	freeParcels    = 16
-	ownBytes       = 64 << 10 // of memory that a free parcel keeps
 )
 
 // shelf has the pages of a subscription that keeps batches, on their way from the loop to those
@@ -360,7 +359,7 @@ func (s *shelf) unbox() bool {
 	}
 	p := s.newParcel()
 	p.publisher = m.publisher
-	for ok && m.publisher == p.publisher && p.bytes < parcelBytes && p.messages < parcelMessages {
+	for ok && m.publisher == p.publisher && p.fits(m) {
 		p.addSingle(m)
 		m, ok = s.single()
 	}

@@ -27,10 +27,15 @@ func (p *parcel) addSingle(m single) {
 	p.bytes += len(data)
 }
 
-// copied returns a copy of data in own. What was copied before stays where it is.
+// fits reports whether a message of the box has room. All are in one piece of memory.
+func (p *parcel) fits(m single) bool {
+	return p.messages == 0 || p.messages < parcelMessages && cap(p.own)-len(p.own) >= len(m.data)
+}
+
+// copied returns a copy of data in own.
 func (p *parcel) copied(data []byte) []byte {
-	if cap(p.own)-len(p.own) < len(data) {
-		p.own = make([]byte, 0, max(len(data), parcelBytes/4)) // the parts keep what was copied before
+	if len(p.own) == 0 && cap(p.own) < len(data) {
+		p.own = make([]byte, 0, max(len(data), ownBytes))
 	}
 	begin := len(p.own)
 	p.own = append(p.own, data...)

@@ -94,7 +94,8 @@ enum {
 	TAGBUS_EUNACKED = -15,      /* sent, and perhaps not handled */
 	TAGBUS_ENOREPLY = -16,      /* sent, and not answered */
 	TAGBUS_ESYSTEM = -17,       /* the system or the network: the text names call and cause */
-	TAGBUS_EINTERNAL = -18      /* a fault of the library; the text is for its authors */
+	TAGBUS_EINTERNAL = -18,     /* a fault of the library; the text is for its authors */
+	TAGBUS_ENOPUBLISHER = -19   /* no publisher has acknowledged the subscription within its --timeout */
 };
 
 typedef struct tagbus_s tagbus;                           /* a node: an event loop, a transport, a directory */

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the C library into bin/lib: libtagbus.so.0, its link libtagbus.so, and libtagbus-core.so, which
+# it loads.
+#   scripts/lib.sh [etcd]    with etcd: libtagbus-core-etcd.so, too
+#   OUT=DIR                  instead of bin/lib
+#   CC, CFLAGS, GOARCH       as usual, for another processor: CC=aarch64-linux-gnu-gcc GOARCH=arm64
+#   GOEXPERIMENT, GOFLAGS    as usual
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=${OUT:-bin/lib}
+cc=${CC:-$(go env CC)}
+case $out in /*) ;; *) out=$PWD/$out ;; esac
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+command -v "${cc%% *}" >/dev/null || { echo "the C library needs a C compiler (Debian: gcc libc6-dev)" >&2; exit 1; }
+
+# shellcheck disable=SC2086 # words
+$cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -O2 -g -fPIC -fvisibility=hidden ${CFLAGS:-} \
+  -shared -Wl,-soname,libtagbus.so.0 -Wl,--version-script=bindings/c/libtagbus.map -Wl,-z,nodelete -Wl,-z,defs \
+  -o "$out/libtagbus.so.0" bindings/c/libtagbus.c -lpthread -ldl
+ln -sf libtagbus.so.0 "$out/libtagbus.so"
+
+# core MODULE PACKAGE NAME builds a core, which exports one symbol.
+core() {
+  CC=$cc CGO_ENABLED=1 go -C "$1" build -trimpath -buildmode=c-shared \
+    -ldflags "-s -w -extldflags '-Wl,--version-script=$PWD/bindings/c/core.map -Wl,-soname,$3'" -o "$out/$3" "$2"
+  rm -f "$out/${3%.so}.h"
+}
+core . ./cmd/libtagbus libtagbus-core.so
+if [ "${1:-}" = etcd ]; then
+  core directory/etcd ./cmd/libtagbus-etcd libtagbus-core-etcd.so
+fi
