@@ -98,7 +98,10 @@ enum {
 	TAGBUS_ENOPUBLISHER = -19   /* no publisher has acknowledged the subscription within its --timeout */
 };
 
-typedef struct tagbus_s tagbus;                           /* a node: an event loop, a transport, a directory */
+typedef struct tagbus_s tagbus_bus;                       /* a node: an event loop, a transport, a directory */
+#ifndef __cplusplus
+typedef tagbus_bus tagbus;                                /* in C++ it is the namespace of tagbus.hpp */
+#endif
 typedef struct tagbus_publisher_s tagbus_publisher;       /* serves tags to subscribers */
 typedef struct tagbus_subscriber_s tagbus_subscriber;     /* finds publishers by tag */
 typedef struct tagbus_subscription_s tagbus_subscription; /* messages of a set of tags */
@@ -195,12 +198,12 @@ TAGBUS_API void tagbus_free(char *text);
  * The first call loads libtagbus-core.so, from the folder of libtagbus.so or from TAGBUS_CORE, or
  * libtagbus-core-etcd.so if the URL is one of etcd. One process has one of them: after a folder was
  * opened with the first, etcd:// is TAGBUS_ELOAD with what to do. */
-TAGBUS_API tagbus *tagbus_open(const char *bus, const char *options);
+TAGBUS_API tagbus_bus *tagbus_open(const char *bus, const char *options);
 /* Closes all that was opened on it, the last first. Waits until no callback runs, and calls each
  * on_end. Batches stay valid. */
-TAGBUS_API int tagbus_close(tagbus *bus);
+TAGBUS_API int tagbus_close(tagbus_bus *bus);
 /* Returns TAGBUS_OK if the event loop turns: for the health check of a program. */
-TAGBUS_API int tagbus_alive(tagbus *bus, int64_t timeout_ms);
+TAGBUS_API int tagbus_alive(tagbus_bus *bus, int64_t timeout_ms);
 
 /* --- publisher -------------------------------------------------------------------------------- */
 
@@ -209,7 +212,7 @@ TAGBUS_API int tagbus_alive(tagbus *bus, int64_t timeout_ms);
  *            --cache --cache-bytes --flush-interval --max-stall --policies --subscriber-bytes
  *            --heartbeat --heartbeat-timeout --on-loop
  *   on_event: NULL for none. */
-TAGBUS_API tagbus_publisher *tagbus_publisher_open(tagbus *bus, const char *tags, const char *options,
+TAGBUS_API tagbus_publisher *tagbus_publisher_open(tagbus_bus *bus, const char *tags, const char *options,
 	tagbus_event_fn on_event, void *user);
 /* Publishes a copy of size bytes at data. After an error no subscriber gets the message.
  *   timeout_ms: how long to wait for room; 0 returns TAGBUS_ENOROOM at once. */
@@ -242,7 +245,7 @@ TAGBUS_API int tagbus_publisher_close(tagbus_publisher *p);
 /* --- subscriber ------------------------------------------------------------------------------- */
 
 /* options: --name --max-message-bytes --queue-bytes --retain-bytes --heartbeat --heartbeat-timeout --on-loop */
-TAGBUS_API tagbus_subscriber *tagbus_subscriber_open(tagbus *bus, const char *options,
+TAGBUS_API tagbus_subscriber *tagbus_subscriber_open(tagbus_bus *bus, const char *options,
 	tagbus_event_fn on_event, void *user);
 /* Ends in order: says goodbye, and ends its subscriptions. */
 TAGBUS_API int tagbus_subscriber_close(tagbus_subscriber *s);
@@ -279,7 +282,7 @@ TAGBUS_API int tagbus_batch_request_id(const tagbus_batch *batch, size_t i, uint
 
 /* tags: that may be sent to, whose receivers are dialed at once; NULL for any.
  * options: as of a publisher, without --listen and --advertise */
-TAGBUS_API tagbus_sender *tagbus_sender_open(tagbus *bus, const char *tags, const char *options,
+TAGBUS_API tagbus_sender *tagbus_sender_open(tagbus_bus *bus, const char *tags, const char *options,
 	tagbus_event_fn on_event, void *user);
 /* Sends to the receiver of the tag; waits for a receiver and for room. */
 TAGBUS_API int tagbus_send(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status,
@@ -295,7 +298,7 @@ TAGBUS_API int tagbus_sender_close(tagbus_sender *s);
 
 /* options: those of a subscriber and of a subscription, and --listen --advertise
  * on_batch, on_end: as in tagbus_subscribe */
-TAGBUS_API tagbus_receiver *tagbus_receiver_open(tagbus *bus, const char *tags, const char *options,
+TAGBUS_API tagbus_receiver *tagbus_receiver_open(tagbus_bus *bus, const char *tags, const char *options,
 	tagbus_batch_fn on_batch, tagbus_end_fn on_end, tagbus_event_fn on_event, void *user);
 /* What a receiver without on_batch receives, for tagbus_next and tagbus_subscription_fd. It is closed with
  * the receiver. */
