@@ -49,11 +49,20 @@ type shelf struct {
 	ahead   single // of the box, behind the last parcel that was made of it
 	isAhead bool
 
+	reading reading // of Messages
+
 	waits atomic.Bool // take has found nothing, and is to be told
 
 	// Loop only.
 	open    *parcel // of the page that is being delivered
 	telling bool    // tell is posted
+}
+
+// reading is what Messages has taken, for one iteration after the other. One goroutine at a time.
+type reading struct {
+	batch    Batch
+	messages []Message
+	at       int
 }
 
 // single is a message of the box.

@@ -147,17 +147,31 @@ func (b Batch) over() {
 
 // messagesOfBatches is Messages of a subscription that keeps batches.
 func (sub *Subscription) messagesOfBatches(ctx context.Context, yield func(Message, error) bool) {
-	var all []Message
-	for b, err := range sub.Batches(ctx) {
-		if err != nil {
-			yield(Message{}, err)
+	if sub.owner.loop.OnAnyLoop() {
+		yield(Message{}, ErrOnLoop)
+		return
+	}
+	r := &sub.shelf.reading
+	for {
+		if ctx.Err() != nil {
+			yield(Message{}, context.Cause(ctx))
 			return
 		}
-		all = b.AppendTo(all[:0])
-		for _, m := range all {
-			if !yield(m, nil) {
+		if r.at == len(r.messages) {
+			b, err := sub.shelf.next(ctx)
+			if errors.Is(err, io.EOF) {
 				return
 			}
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			r.batch.Release()
+			r.batch, r.messages, r.at = b, b.AppendTo(r.messages[:0]), 0
+		}
+		r.at++
+		if !yield(r.messages[r.at-1], nil) {
+			return
 		}
 	}
 }
