@@ -656,7 +656,7 @@ static int need_core(const char *bus)
 #define H(handle) ((tagbus_handle)(uintptr_t)(handle))
 #define HANDLE(type, id) ((type *)(uintptr_t)(id))
 
-tagbus *tagbus_open(const char *bus, const char *options)
+tagbus_bus *tagbus_open(const char *bus, const char *options)
 {
 	if (bus == NULL) {
 		missing("tagbus_open", "bus");
