@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bindings_test
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/clib"
+)
+
+// strict are the warnings that the headers are without.
+var strict = []string{"-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"}
+
+// TestTheHeaders compile without a warning in each language standard, with each compiler.
+func TestTheHeaders(t *testing.T) {
+	standards, compilers := []string{"-std=c++20"}, []string{"g++"} // TestCPP has C++17
+	if testkit.All() {
+		standards, compilers = []string{"-std=c++17", "-std=c++20", "-std=c++23"}, []string{"g++", "clang++"}
+	}
+	for _, compiler := range compilers {
+		for _, standard := range standards {
+			t.Run(compiler+standard, func(t *testing.T) {
+				for _, source := range []string{"uses.cpp", "felix.cpp"} {
+					args := append([]string{standard, "-fsyntax-only", "-Ibindings/cpp"}, strict...)
+					clib.Compile(t, compiler, "none", append(args, "bindings/testdata/"+source)...)
+				}
+			})
+		}
+	}
+}
+
+// TestCPP runs programs that use the headers for C++ and check what they get: one that uses all of
+// tagbus.hpp, and one that was written for felix-client-thread.
+func TestCPP(t *testing.T) {
+	dir := clib.Build(t)
+	for _, name := range []string{"uses", "felix"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"-std=c++17", "-O0", "-Ibindings/cpp"}, strict...)
+			args = append(args, "bindings/testdata/"+name+".cpp")
+			program := clib.Compile(t, "g++", name, append(args, clib.Link(dir)...)...)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, program, filepath.Join(t.TempDir(), "bus"))
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Run(); err != nil || out.Len() > 0 {
+				t.Errorf("%v\n%s", err, out.Bytes())
+			}
+		})
+	}
+}
