@@ -31,17 +31,11 @@ type language struct {
 func languages(t *testing.T) []language {
 	t.Helper()
 	lib, bin := clib.Build(t), t.TempDir()
-	all := []language{golang(t, bin)}
-	for _, compiled := range []struct{ name, compiler, ending, standard string }{
-		{"c", "gcc", ".c", "-std=c11"}, {"cpp", "g++", ".cpp", "-std=c++17"},
-	} {
-		programs := map[string]string{}
-		for _, example := range examples {
-			args := append([]string{compiled.standard, "-O0", "-Ibindings/cpp"}, strict...)
-			args = append(args, "bindings/"+compiled.name+"/examples/"+example+compiled.ending)
-			programs[example] = clib.Compile(t, compiled.compiler, example, append(args, clib.Link(lib)...)...)
-		}
-		all = append(all, language{compiled.name, func(example string) []string { return []string{programs[example]} }, nil})
+	all := []language{golang(t, bin), compiled(t, lib, "c", "gcc", "-std=c11")}
+	if testkit.All() {
+		all = append(all, compiled(t, lib, "cpp", "g++", "-std=c++17"))
+	} else {
+		all = append(all, together(t, lib))
 	}
 	if python, ok := python(t, lib); ok {
 		all = append(all, python)
@@ -49,10 +43,31 @@ func languages(t *testing.T) []language {
 	return all
 }
 
+// compiled compiles each example to a program.
+func compiled(t *testing.T, lib, name, compiler, standard string) language {
+	t.Helper()
+	programs := map[string]string{}
+	for _, example := range examples {
+		args := append([]string{standard, "-O0", "-Ibindings/cpp"}, strict...)
+		args = append(args, "bindings/"+name+"/examples/"+example+"."+name)
+		programs[example] = clib.Compile(t, compiler, example, append(args, clib.Link(lib)...)...)
+	}
+	return language{name, func(example string) []string { return []string{programs[example]} }, nil}
+}
+
+// together compiles the examples in C++ to one program.
+func together(t *testing.T, lib string) language {
+	t.Helper()
+	args := append([]string{"-std=c++17", "-O0", "-Ibindings/cpp"}, strict...)
+	args = append(args, "bindings/testdata/examples.cpp")
+	program := clib.Compile(t, "g++", "examples", append(args, clib.Link(lib)...)...)
+	return language{"cpp", func(example string) []string { return []string{program, example} }, nil}
+}
+
 func golang(t *testing.T, bin string) language {
 	t.Helper()
 	testkit.DependsOnTree()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", bin, "./go/examples/...")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin, "./go/examples/...")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -87,7 +102,7 @@ type talk struct {
 }
 
 var talks = []talk{
-	{[]string{"monitor", "0x1000-0x10ff", "20000"}, []string{"readout", "0x1001", "20000", "40"}, "received 20000 messages, 800000 bytes, 0 lost\n", "published 20000 messages\n"},
+	{[]string{"monitor", "0x1000-0x10ff", "5000"}, []string{"readout", "0x1001", "5000", "40"}, "received 5000 messages, 200000 bytes, 0 lost\n", "published 5000 messages\n"},
 	{[]string{"receiver", "0x2000-0x20ff", "1000"}, []string{"sender", "0x2001", "1000"}, "received 1000 messages, 10893 bytes\n", "sent 1000 messages\n"},
 	{[]string{"request", "device", "100"}, []string{"request", "ask", "100"}, "answered 100 commands\n", "asked 100 times\n"},
 }

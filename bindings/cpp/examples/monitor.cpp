@@ -31,6 +31,7 @@ try {
 		messages += batch.size();
 	}
 	std::cout << "received " << messages << " messages, " << bytes << " bytes, " << lost << " lost\n";
+	return 0;
 } catch (const std::exception &e) {
 	std::cerr << "monitor: " << e.what() << "\n";
 	return 1;

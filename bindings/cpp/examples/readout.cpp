@@ -26,6 +26,7 @@ try {
 	writer.flush();
 	publisher.drain(std::chrono::seconds(10));
 	std::cout << "published " << count << " messages\n";
+	return 0;
 } catch (const std::exception &e) {
 	std::cerr << "readout: " << e.what() << "\n";
 	return 1;

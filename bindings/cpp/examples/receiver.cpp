@@ -23,6 +23,7 @@ try {
 	}
 	receiver.drain(std::chrono::seconds(10));
 	std::cout << "received " << messages << " messages, " << bytes << " bytes\n";
+	return 0;
 } catch (const std::exception &e) {
 	std::cerr << "receiver: " << e.what() << "\n";
 	return 1;

@@ -41,6 +41,7 @@ try {
 	}
 	const tagbus::Bus bus(argv[1], argc > 4 ? argv[4] : "");
 	(std::string(argv[2]) == "device" ? device : ask)(bus, std::stoull(argv[3], nullptr, 0));
+	return 0;
 } catch (const std::exception &e) {
 	std::cerr << "request: " << e.what() << "\n";
 	return 1;

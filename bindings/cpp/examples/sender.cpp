@@ -18,6 +18,7 @@ try {
 		sender.send(std::stoull(argv[2], nullptr, 0), "message " + std::to_string(i));
 	sender.drain(std::chrono::seconds(10));
 	std::cout << "sent " << count << " messages\n";
+	return 0;
 } catch (const std::exception &e) {
 	std::cerr << "sender: " << e.what() << "\n";
 	return 1;

@@ -225,26 +225,20 @@ public:
 	void unsubscribe(const std::vector<std::uint64_t> &fids)
 	{
 		translated([&] {
-			const std::lock_guard<std::mutex> held(lock_);
-			std::vector<std::uint64_t> gone;
-			for (const std::uint64_t fid : fids) {
-				const auto found = states_.find(fid);
-				if (found == states_.end())
-					continue;
-				if (found->second.told)
-					tell(calls_.on_disconnect, fid);
+			std::shared_ptr<Subscription> last;
+			{
+				const std::lock_guard<std::mutex> held(lock_);
+				const std::vector<std::uint64_t> gone = forget(fids);
+				if (gone.empty())
+					return;
+				if (states_.empty())
+					last.swap(subscription_);
 				else
-					untold_--;
-				states_.erase(found);
-				gone.push_back(fid);
+					subscription_->remove(words(gone));
+				wake();
 			}
-			if (gone.empty())
-				return;
-			if (states_.empty())
-				subscription_.reset(); // run lets go of it, which ends it
-			else
-				subscription_->remove(words(gone));
-			wake();
+			if (last)
+				last->close(); // waits for an event, which takes the lock
 		});
 	}
 
@@ -308,6 +302,26 @@ private:
 		bool told = false;  // on_connect is called, or will be
 	};
 
+	// forget returns those of the fids that were subscribed.
+	std::vector<std::uint64_t> forget(const std::vector<std::uint64_t> &fids)
+	{
+		std::vector<std::uint64_t> gone;
+		for (const std::uint64_t fid : fids) {
+			const auto found = states_.find(fid);
+			if (found == states_.end())
+				continue;
+			if (found->second.told)
+				tell(calls_.on_disconnect, fid);
+			else
+				untold_--;
+			states_.erase(found);
+			for (auto &served : served_)
+				served.second.erase(fid);
+			gone.push_back(fid);
+		}
+		return gone;
+	}
+
 	void wake() const
 	{
 		const std::uint64_t one = 1;
@@ -351,21 +365,19 @@ private:
 		const std::lock_guard<std::mutex> held(lock_);
 		if (e.kind == TAGBUS_REFUSED)
 			problem_ = std::string(e.text);
-		const bool gone = e.kind == TAGBUS_LOST || e.kind == TAGBUS_UNSUBSCRIBED || e.kind == TAGBUS_VANISHED || e.kind == TAGBUS_GOODBYE;
-		const std::string peer(e.peer);
-		if (e.kind == TAGBUS_SUBSCRIBED) {
-			serve(peer, e.tags);
-		} else if (gone) {
-			leave(peer, e.kind == TAGBUS_UNSUBSCRIBED ? e.tags : std::string_view(), e.kind != TAGBUS_UNSUBSCRIBED);
-		} else {
+		if (e.kind == TAGBUS_SUBSCRIBED || e.kind == TAGBUS_RESUBSCRIBED)
+			serve(std::string(e.peer), e.tags);
+		else if (e.kind == TAGBUS_LOST || e.kind == TAGBUS_GOODBYE)
+			leave(std::string(e.peer));
+		else
 			return;
-		}
 		changed_.notify_all();
 		wake();
 	}
 
 	void serve(const std::string &peer, std::string_view tags)
 	{
+		problem_.clear();
 		parse(tags, [&](std::uint64_t first, std::uint64_t last) {
 			for (auto &[fid, state] : states_) {
 				if (fid < first || fid > last || !served_[peer].insert(fid).second)
@@ -376,29 +388,20 @@ private:
 		});
 	}
 
-	void leave(const std::string &peer, std::string_view tags, bool all)
+	void leave(const std::string &peer)
 	{
-		auto &fids = served_[peer];
-		for (auto at = fids.begin(); at != fids.end();) {
-			bool matches = all;
-			parse(tags, [&](std::uint64_t first, std::uint64_t last) { matches = matches || (*at >= first && *at <= last); });
-			if (!matches) {
-				++at;
+		for (const std::uint64_t fid : served_[peer]) {
+			const auto found = states_.find(fid);
+			if (found == states_.end() || --found->second.publishers > 0)
 				continue;
+			found->second.publishers = 0;
+			if (found->second.told) {
+				found->second.told = false;
+				untold_++;
+				tell(calls_.on_disconnect, fid);
 			}
-			const auto found = states_.find(*at);
-			if (found != states_.end() && --found->second.publishers <= 0) {
-				found->second.publishers = 0;
-				if (found->second.told) {
-					found->second.told = false;
-					untold_++;
-					tell(calls_.on_disconnect, *at);
-				}
-			}
-			at = fids.erase(at);
 		}
-		if (fids.empty())
-			served_.erase(peer);
+		served_.erase(peer);
 	}
 
 	void connect(std::uint64_t fid, State &state)
@@ -425,20 +428,24 @@ private:
 			}
 			for (const auto &f : now)
 				detail::guard("a callback of FelixClientThread", f);
-			if (!from || !take(*from, batch))
-				sleep(from.get());
+			const int code = from ? take(*from, batch) : TAGBUS_END;
+			if (code != TAGBUS_OK)
+				sleep(code == TAGBUS_ETIMEOUT ? from.get() : nullptr); // of one that has ended the descriptor can be read for ever
 		}
 	}
 
-	// take hands over what there is, and returns whether there was something.
-	bool take(Subscription &from, Batch &batch)
+	// take hands over what there is, and returns TAGBUS_OK, TAGBUS_ETIMEOUT or TAGBUS_END.
+	int take(Subscription &from, Batch &batch)
 	{
 		try {
-			if (from.poll(batch, std::chrono::milliseconds(0)) != TAGBUS_OK)
-				return false;
+			const int code = from.poll(batch, std::chrono::milliseconds(0));
+			if (code != TAGBUS_OK)
+				return code;
+		} catch (const closed &) { // by unsubscribe
+			return TAGBUS_END;
 		} catch (...) {
 			detail::report("FelixClientThread", std::current_exception());
-			return false;
+			return TAGBUS_END;
 		}
 		early(batch);
 		if (calls_.on_data) {
@@ -448,7 +455,7 @@ private:
 				});
 		}
 		batch = Batch();
-		return true;
+		return TAGBUS_OK;
 	}
 
 	// early has on_connect come before the first on_data of a fid: the event may be on its way yet.
