@@ -37,7 +37,7 @@ build: ## bin/publisher, bin/subscriber and bin/tagbus
 build-etcd: ## bin/: tagbus-directory, and publisher-etcd, subscriber-etcd and tagbus-etcd, which the others hand over to
 	CGO_ENABLED=0 go -C directory/etcd build -o ../../bin/ ./cmd/...
 
-lib: ## bin/lib: the C library, libtagbus.so and libtagbus-core.so; needs a C compiler (CC and GOARCH for another processor)
+lib: ## bin/lib: the C library, libtagbus.so and libtagbus-core.so, with headers for C and C++, pkg-config and CMake; needs a C compiler (CC and GOARCH for another processor)
 	@scripts/lib.sh
 
 lib-etcd: ## the same, and libtagbus-core-etcd.so

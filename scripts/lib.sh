@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the C library into bin/lib: libtagbus.so.0, its link libtagbus.so, and libtagbus-core.so, which
-# it loads.
+# it loads. In there are also include/ with the headers for C and C++, pkgconfig/tagbus.pc, and
+# cmake/tagbus/tagbusConfig.cmake.
 #   scripts/lib.sh [etcd]    with etcd: libtagbus-core-etcd.so, too
 #   OUT=DIR                  instead of bin/lib
 #   CC, CFLAGS, GOARCH       as usual, for another processor: CC=aarch64-linux-gnu-gcc GOARCH=arm64
@@ -21,6 +22,15 @@ $cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -O2 -g -fPIC -fvisibility=hid
   -shared -Wl,-soname,libtagbus.so.0 -Wl,--version-script=bindings/c/libtagbus.map -Wl,-z,nodelete -Wl,-z,defs \
   -o "$out/libtagbus.so.0" bindings/c/libtagbus.c -lpthread -ldl
 ln -sf libtagbus.so.0 "$out/libtagbus.so"
+
+version=$(sed -n 's/^#define TAGBUS_VERSION "\(.*\)"$/\1/p' bindings/c/tagbus.h)
+mkdir -p "$out/include/felix" "$out/pkgconfig" "$out/cmake/tagbus"
+cp bindings/c/tagbus.h bindings/cpp/*.hpp "$out/include/"
+cp bindings/cpp/felix/* "$out/include/felix/"
+# Both find the library from where they are themselves, here and in a package.
+sed -e "s|@VERSION@|$version|" bindings/c/tagbus.pc.in >"$out/pkgconfig/tagbus.pc"
+cp bindings/cpp/tagbusConfig.cmake "$out/cmake/tagbus/"
+sed -e "s|@VERSION@|$version|" bindings/cpp/tagbusConfigVersion.cmake.in >"$out/cmake/tagbus/tagbusConfigVersion.cmake"
 
 # core MODULE PACKAGE NAME builds a core, which exports one symbol.
 core() {
