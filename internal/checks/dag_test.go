@@ -54,6 +54,10 @@ var table = []rule{
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
 		"github.com/prometheus/client_golang/prometheus/promhttp", "github.com/prometheus/client_model/go",
 	}},
+	{"bindings/go/examples/...", "an example shows what a user can import, and its peers in other languages take certificates", []string{
+		"bindings/go/examples/...", "access", "identity", "node", "bus", "tags",
+	}},
+	{"bindings", "it has only tests", nil},
 	{"examples/...", "an example shows what a user can import", []string{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},
