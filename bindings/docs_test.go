@@ -25,6 +25,9 @@ func TestTheDocs(t *testing.T) {
 		programs int
 		prints   string
 	}{{"docs/c.md", 2, "hello, detector\n"}, {"docs/felix-client.md", 1, ""}, {"README.md", 1, ""}} {
+		if test.prints == "" && !testkit.All() {
+			continue
+		}
 		programs := programsOf(t, filepath.Join(clib.Root(t), test.doc))
 		if len(programs) != test.programs {
 			t.Errorf("%s: got %d programs, want %d", test.doc, len(programs), test.programs)

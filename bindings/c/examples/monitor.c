@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* monitor BUS TAGS COUNT [OPTIONS]: subscribes, and ends after COUNT messages, lost ones included. */
 

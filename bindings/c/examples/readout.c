@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* readout BUS TAG COUNT SIZE [OPTIONS]: publishes COUNT messages of SIZE bytes, once there is a subscriber. */
 

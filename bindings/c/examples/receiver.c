@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* receiver BUS TAGS COUNT [OPTIONS]: owns tags, and ends after COUNT messages. */
 

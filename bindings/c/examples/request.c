@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* request BUS device|ask COUNT [OPTIONS]: a device that doubles numbers, and a program that asks it. The
  * device owns tag 1, and publishes replies with tag 2. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* sender BUS TAG COUNT [OPTIONS]: sends COUNT messages to the receiver that owns the tag. */
 

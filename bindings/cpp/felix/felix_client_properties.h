@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* Names of the properties of FelixClientThread. docs/felix-client.md says what each does here. */
 

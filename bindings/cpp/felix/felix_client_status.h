@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* Bits of the status of a message, as FELIX sets them. A bus passes on any status unseen. */
 
