@@ -170,6 +170,10 @@ func (h *hookBed) subscriber(t *testing.T) {
 			_, err := h.sub.SubscribeBatch(tags.Of(1), func([]bus.Message) {}, bus.SubscriptionConfig{})
 			return err
 		},
+		"SubscribePages": func() error {
+			_, err := h.sub.SubscribePages(tags.Of(1), func(bus.Batch) {}, bus.SubscriptionConfig{})
+			return err
+		},
 		"State": func() error { _, err := h.sub.State(h.ctx, everything); return err },
 		"Stats": none(h.sub.Stats), "Instance": none(h.sub.Instance),
 		"TagStats":     func() error { _, err := h.sub.TagStats(h.ctx); return err },

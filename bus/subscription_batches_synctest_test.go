@@ -237,20 +237,79 @@ func TestRetainBatch_countsOnce(t *testing.T) {
 	})
 }
 
+func TestSubscriber_SubscribePages(t *testing.T) {
+	shared := netio.Config{SharedReceive: netio.SharedBuffers{Buffers: 2, BufferBytes: 1 << 20}}
+	for _, test := range []struct {
+		name   string
+		config netio.Config
+	}{{"in the memory of the transport", netio.Config{}}, {"in a copy", shared}} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 500
+				b := newBed(t)
+				b.config = test.config
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 8192, MaxMessageBytes: 8000}})
+				s := b.subscriber(bus.SubscriberConfig{})
+				var kept []bus.Batch
+				pages, first := 0, bus.Batch{}
+				in, err := s.SubscribePages(tags.Of(1, 2), func(batch bus.Batch) {
+					must(t, batch.Retain())
+					kept = append(kept, batch)
+					if pages++; pages == 1 {
+						first = batch
+					}
+					if pages == 2 {
+						panic("of the handler")
+					}
+				}, bus.SubscriptionConfig{})
+				must(t, err)
+				must(t, in.Wait(t.Context()))
+				if _, err := in.TakeBatch(); !errors.Is(err, bus.ErrNotBatches) {
+					t.Errorf("got %v", err)
+				}
+				publishNumbered(t, p, n)
+				must(t, p.Drain(t.Context()))
+				synctest.Wait()
+				stats := s.Stats()
+				if stats.Retained != len(kept) || stats.Panics != 1 {
+					t.Errorf("got %d retained, %d panics, want %d, 1", stats.Retained, stats.Panics, len(kept))
+				}
+				must(t, s.Close())
+				i := 0
+				for _, k := range kept {
+					rows := make([]bus.Row, k.Len())
+					k.Rows(rows)
+					for j, m := range k.AppendTo(nil) {
+						if r := rows[j]; !bytes.Equal(m.Data, numbered(i)) || r.Tag != m.Tag || r.Counter != m.Counter || int(r.Size) != len(m.Data) {
+							t.Fatalf("message %d: got %.20q, %+v", i, m.Data, rows[j])
+						}
+						i++
+					}
+					k.Release()
+				}
+				first.Release()
+				if got := s.Stats(); i != n || got.Retained != 0 || got.RetainedBytes != 0 {
+					t.Errorf("%d messages, left: %d, %d bytes", i, got.Retained, got.RetainedBytes)
+				}
+			})
+		})
+	}
+}
+
 func TestReceiver_takesBatches(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		t.Run(fmt.Sprintf("kept %v", kept), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				var got []uint64
-				note := func(messages []bus.Message) {
-					for _, m := range messages {
+				note := func(batch bus.Batch) {
+					for _, m := range batch.AppendTo(nil) {
 						got = append(got, m.Counter)
 					}
 				}
 				cfg := bus.ReceiverConfig{Tags: tags.Of(7), Subscription: bus.SubscriptionConfig{Batches: kept}}
 				if !kept {
-					cfg.Batch = note
+					cfg.Pages = note
 				}
 				r := b.receiver(cfg, nil)
 				s := b.sender(bus.SenderConfig{Tags: tags.Of(7)})
@@ -263,7 +322,7 @@ func TestReceiver_takesBatches(t *testing.T) {
 				for kept && len(got) < 101 {
 					batch, err := r.Subscription().TakeBatch()
 					must(t, err)
-					note(batch.AppendTo(nil))
+					note(batch)
 					batch.Release()
 				}
 				if !slices.Equal(got, counters(1, 101)) {

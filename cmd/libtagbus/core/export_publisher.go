@@ -63,7 +63,7 @@ func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.siz
 	}
 	buffer := buffers.Get().(*[]bus.Message)
 	defer buffers.Put(buffer)
-	rows := unsafe.Slice((*row)(unsafe.Pointer(messages)), count)
+	rows := unsafe.Slice((*bus.Row)(unsafe.Pointer(messages)), count)
 	for len(rows) > 0 {
 		some := rows[:min(len(rows), batchMessages)]
 		var did int
@@ -77,7 +77,7 @@ func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.siz
 }
 
 // publishRows publishes messages of C, as many as are accepted.
-func publishRows(h C.tagbus_handle, rows []row, buffer *[]bus.Message, ms int64, f *C.tagbus_failure) (did int, code C.int) {
+func publishRows(h C.tagbus_handle, rows []bus.Row, buffer *[]bus.Message, ms int64, f *C.tagbus_failure) (did int, code C.int) {
 	all := (*buffer)[:0]
 	if cap(all) < len(rows) {
 		all = make([]bus.Message, 0, batchMessages)
@@ -86,15 +86,15 @@ func publishRows(h C.tagbus_handle, rows []row, buffer *[]bus.Message, ms int64,
 	var wrong error
 	for i := range rows {
 		r, m := &rows[i], &all[i]
-		data := r.data
-		m.Tag, m.Status = tags.Tag(r.tag), bus.Status(r.status)
+		data := r.Data
+		m.Tag, m.Status = tags.Tag(r.Tag), bus.Status(r.Status)
 		switch {
-		case data != 0 && r.size <= math.MaxInt32:
-			m.Data = unsafe.Slice(*(**byte)(unsafe.Pointer(&data)), r.size)
-		case r.size == 0:
+		case data != 0 && r.Size <= math.MaxInt32:
+			m.Data = unsafe.Slice(*(**byte)(unsafe.Pointer(&data)), r.Size)
+		case r.Size == 0:
 			m.Data = nil
 		default:
-			if _, wrong = payload("tagbus_publish_batch", *(*unsafe.Pointer)(unsafe.Pointer(&data)), C.size_t(r.size)); wrong != nil {
+			if _, wrong = payload("tagbus_publish_batch", *(*unsafe.Pointer)(unsafe.Pointer(&data)), C.size_t(r.Size)); wrong != nil {
 				all = all[:i]
 			}
 		}

@@ -27,7 +27,7 @@ type Place struct{ Owner, Bus Handle }
 // Program calls the functions of a program on the loop, and wakes threads of it.
 type Program interface {
 	Event(fn, user uintptr, at Place, e bus.Event)
-	Batch(fn, user uintptr, at Place, messages []bus.Message)
+	Batch(fn, user uintptr, at Place, b bus.Batch)
 	End(fn, user uintptr, at Place, code Code, text string)
 	Done(fn, user uintptr)
 
