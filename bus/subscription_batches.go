@@ -133,7 +133,7 @@ func (sub *Subscription) takeBatch(counts bool) (Batch, error) {
 	return sub.shelf.take(counts)
 }
 
-// NotifyBatches has ready called when TakeBatch has something to return after it has returned
+// NotifyBatches sets what is called when TakeBatch has something to return after it has returned
 // ErrNoBatch: at most once in a turn of the loop, however many pages come in it, and at the end of
 // the subscription. It must not block.
 //

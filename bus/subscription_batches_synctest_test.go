@@ -101,7 +101,7 @@ func TestSubscription_Batches_areWhatCame(t *testing.T) {
 	}
 }
 
-// TestSubscription_Batches_aSlowReaderStopsThePublisher, and loses nothing, whoever reads.
+// TestSubscription_Batches_aSlowReaderStopsThePublisher, and loses nothing, with several readers.
 func TestSubscription_Batches_aSlowReaderStopsThePublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _, in := batched(t, newBed(t), 64<<10, bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: 20_000}}, bus.SubscriptionConfig{})

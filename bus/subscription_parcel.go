@@ -141,7 +141,7 @@ func (p *parcel) retain() error {
 	return nil
 }
 
-// release ends the parcel, which nobody takes a second time.
+// release ends the parcel.
 func (p *parcel) release() {
 	if p.kept != nil {
 		p.kept.Release(p.keptTurn)
