@@ -182,7 +182,7 @@ func (d *dispatcher) deliverRun(sub *Subscription, turn uint32) {
 		d.DeliveredAll(sub.gather(m, &d.Reader))
 	case sub.inbox == nil:
 		d.DeliveredAll(sub.shelf.addRun(d, m))
-	case sub.cfg.Policy.Lossless():
+	case sub.cfg.Policy.Lossless(): // of an inbox
 		d.DeliveredAll(sub.enqueueRun(d.src, m))
 	}
 }

@@ -72,7 +72,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 		return nil, err
 	}
 	r.observers = newObservers(r.sub.loop, &r.sub.alarms, cfg.Access, r.State, r.sub.event)
-	r.in, err = r.sub.subscribe(cfg.Tags, h, cfg.Batch, cfg.Subscription) // before a sender can connect
+	r.in, err = r.sub.subscribe(cfg.Tags, handlers{each: h, pages: cfg.Pages}, cfg.Subscription) // before a sender can connect
 	if err == nil {
 		err = r.serve(dir)
 	}

@@ -28,16 +28,23 @@ func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
 //     SubscriptionConfig.Validate; ErrTooManyPolicies; ErrClosed.
 //   - Blocks: never.
 func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConfig) (*Subscription, error) {
-	return s.subscribe(set, h, nil, cfg)
+	return s.subscribe(set, handlers{each: h}, cfg)
 }
 
 // SubscribeBatch is SubscribeWith for a handler that takes all messages of a page
 // at once, for example to write them together. A nil handler queues.
 func (s *Subscriber) SubscribeBatch(set tags.Set, h BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
-	return s.subscribe(set, nil, h, cfg)
+	return s.subscribe(set, handlers{batch: h}, cfg)
 }
 
-func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
+// handlers has one at most.
+type handlers struct {
+	each  Handler
+	batch BatchHandler
+	pages func(Batch)
+}
+
+func (s *Subscriber) subscribe(set tags.Set, h handlers, cfg SubscriptionConfig) (*Subscription, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -51,7 +58,7 @@ func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg 
 	if err != nil {
 		return nil, err
 	}
-	sub := newSubscription(s, s.nextID.Add(1), set, h, batch, cfg, lane)
+	sub := newSubscription(s, s.nextID.Add(1), set, h, cfg, lane)
 	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
 		return nil, ErrClosed
 	}

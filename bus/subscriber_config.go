@@ -147,9 +147,9 @@ type ReceiverConfig struct {
 	// any time.
 	Subscription SubscriptionConfig
 
-	// Batch is called for all messages of a page at once, instead of the receiver's handler.
-	// Default: none.
-	Batch BatchHandler
+	// Pages is called for all messages of a page at once, where the receiver has no handler; see
+	// Subscriber.SubscribePages. Default: none.
+	Pages func(Batch)
 
 	// MaxSenders is the largest number of connections. A further one is refused, unless
 	// a connection that has sent nothing gives way: the oldest of the address that has

@@ -81,16 +81,19 @@ type outcome struct {
 // over reports whether the end has begun. Loop only.
 func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
 
-func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig, lane uint16) *Subscription {
+func newSubscription(owner *Subscriber, id uint64, set tags.Set, h handlers, cfg SubscriptionConfig, lane uint16) *Subscription {
 	sub := &Subscription{
-		owner: owner, id: id, set: set, live: set, handler: h, batch: batch, cfg: cfg, lane: lane,
+		owner: owner, id: id, set: set, live: set, handler: h.each, batch: h.batch, cfg: cfg, lane: lane,
 		ready: newOutcome(), ended: make(chan struct{}),
 	}
-	if h != nil || batch != nil {
+	if h.each != nil || h.batch != nil {
 		return sub
 	}
-	if cfg.Batches {
+	if cfg.Batches || h.pages != nil {
 		sub.shelf = newShelf(sub, owner.cfg.QueueBytes)
+		if sub.shelf.call = h.pages; h.pages != nil {
+			return sub
+		}
 	}
 	if !cfg.Batches || !cfg.Policy.Lossless() {
 		sub.inbox = newInbox(owner.cfg.QueueBytes, cfg.Policy.Kind, owner.retainer)

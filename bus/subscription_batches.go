@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
+	"tagbus/tags"
 )
 
 // Batch is what a subscription has received in one page, at least one message, all of one
@@ -50,10 +51,42 @@ func (b Batch) AppendTo(messages []Message) []Message {
 	return messages
 }
 
+// Row is a message as a program in C has it: with the address of its data.
+type Row struct {
+	Tag     tags.Tag
+	Counter uint64
+	Data    uintptr // of Size bytes, as long as the Data of the Message is valid
+	Size    uint32
+	Status  Status
+	Request bool // it has a RequestID
+	_       [2]byte
+}
+
+// Rows sets the first Len of rows to the messages of the batch.
+func (b Batch) Rows(rows []Row) {
+	n := 0
+	for i := range b.p.parts {
+		part := &b.p.parts[i]
+		if part.run {
+			part.rows(rows[n : n+part.n])
+		} else {
+			rows[n] = Row{
+				Tag: part.tag, Counter: part.counter, Data: address(part.data), Size: uint32(len(part.data)), Status: part.status,
+				Request: part.id != (wire.ID{}),
+			}
+		}
+		n += part.n
+	}
+}
+
+// HasRequests reports whether some messages have a RequestID.
+func (b Batch) HasRequests() bool { return b.p.requests }
+
 // Retain keeps the batch, with the Data of its messages, valid until Release: beyond the step
 // of an iteration over Subscription.Batches, on any goroutine, and beyond the end of the
 // subscriber. It counts once, with all its memory, up to SubscriberConfig.RetainBytes. A second
-// Retain does nothing.
+// Retain does nothing. Where the transport cannot spare the memory of a batch that is given to a
+// handler, its bytes are copied: AppendTo and Rows say where they are then.
 //
 //   - Errors: ErrRetainLimit; ErrMessageOver.
 func (b Batch) Retain() error {
@@ -69,6 +102,12 @@ func (b Batch) Release() {
 	if b.p != nil && b.p.generation.CompareAndSwap(b.generation, b.generation+1) {
 		b.p.release()
 	}
+}
+
+// SubscribePages is SubscribeBatch for a handler that makes of a page what it needs: no Message is
+// made for it. The batch is valid until the handler returns; Batch.Retain keeps it.
+func (s *Subscriber) SubscribePages(set tags.Set, h func(Batch), cfg SubscriptionConfig) (*Subscription, error) {
+	return s.subscribe(set, handlers{pages: h}, cfg)
 }
 
 // TakeBatch takes the next batch of a subscription with SubscriptionConfig.Batches, and does not
@@ -88,13 +127,13 @@ func (sub *Subscription) TakeBatch() (Batch, error) { return sub.takeBatch(true)
 func (sub *Subscription) ReadBatch() (Batch, error) { return sub.takeBatch(false) }
 
 func (sub *Subscription) takeBatch(counts bool) (Batch, error) {
-	if sub.shelf == nil {
+	if sub.shelf == nil || sub.shelf.call != nil {
 		return Batch{}, ErrNotBatches
 	}
 	return sub.shelf.take(counts)
 }
 
-// NotifyBatches has ready called when TakeBatch has something to return after it has returned
+// NotifyBatches sets what is called when TakeBatch has something to return after it has returned
 // ErrNoBatch: at most once in a turn of the loop, however many pages come in it, and at the end of
 // the subscription. It must not block.
 //
@@ -113,7 +152,7 @@ func (sub *Subscription) NotifyBatches(ready func()) {
 func (sub *Subscription) Batches(ctx context.Context) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		switch {
-		case sub.shelf == nil:
+		case sub.shelf == nil || sub.shelf.call != nil:
 			yield(Batch{}, ErrNotBatches)
 			return
 		case sub.owner.loop.OnAnyLoop():

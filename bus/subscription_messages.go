@@ -114,7 +114,7 @@ func (in *inbox) next(ctx context.Context) (drained bool, err error) {
 func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		switch {
-		case sub.shelf != nil:
+		case sub.shelf != nil && sub.shelf.call == nil:
 			sub.messagesOfBatches(ctx, yield)
 			return
 		case sub.inbox == nil:

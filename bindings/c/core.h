@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /* core.h: what libtagbus.so and libtagbus-core.so have of each other. It is no part of the API: both
  * come from one build, and each refuses the other one if TAGBUS_CORE_ABI differs. */
@@ -81,12 +81,14 @@ typedef struct tagbus_core {
 
 	tagbus_handle (*publisher_open)(tagbus_handle bus, const char *tags, const char *options, tagbus_event_fn on_event,
 		void *user, tagbus_failure *f);
-	int (*publish)(tagbus_handle p, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t ms, tagbus_failure *f);
-	int64_t (*publish_batch)(tagbus_handle p, const tagbus_message *messages, size_t count, int64_t ms, tagbus_failure *f);
-	int (*publish_zero_copy)(tagbus_handle p, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t ms,
+	/* These do not wait for room: room rings when there may be some, and at the end. */
+	tagbus_bell *(*room)(tagbus_handle p);
+	int (*publish)(tagbus_handle p, uint64_t tag, const void *data, size_t size, uint8_t status, tagbus_failure *f);
+	int64_t (*publish_batch)(tagbus_handle p, const tagbus_message *messages, size_t count, tagbus_failure *f);
+	int (*publish_zero_copy)(tagbus_handle p, uint64_t tag, const void *data, size_t size, uint8_t status,
 		tagbus_done_fn done, void *user, tagbus_failure *f);
 	int (*reply)(tagbus_handle p, const uint8_t *request, uint64_t tag, const void *data, size_t size, uint8_t status,
-		int64_t ms, tagbus_failure *f);
+		tagbus_failure *f);
 	int (*flush)(tagbus_handle h, int kind, tagbus_failure *f);
 	int (*publisher_change)(tagbus_handle p, const char *tags, int add, tagbus_failure *f);
 	int (*wait)(tagbus_handle h, int kind, size_t n, const char *tags, int64_t ms, tagbus_failure *f);

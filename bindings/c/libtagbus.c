@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 /*
  * libtagbus.so: what tagbus.h promises, on top of libtagbus-core.so, which the first tagbus_open loads.
@@ -713,33 +713,106 @@ tagbus_publisher *tagbus_publisher_open(tagbus *bus, const char *tags, const cha
 		TAGBUS_KIND_PUBLISHER, on_event != NULL));
 }
 
+/* room is a wait for room. */
+struct room {
+	const char *function;
+	int64_t ms;
+	tagbus_bell *bell;
+	uint32_t seen;
+	struct timespec end;
+};
+
+/* A wait for room looks again after so long: what a drain of another thread ends does not ring. */
+#define LOOK_MS 100
+
+/* again returns 1 if a call that has returned TAGBUS_ENOROOM is to be made again; else said has why not. */
+static int again(struct room *r, tagbus_publisher *p)
+{
+	struct timespec look;
+	if (r->ms == 0)
+		return 0;
+	if (inside.on_loop) {
+		say(TAGBUS_EWOULDDEADLOCK, "%s: it would wait for the loop that calls it: use timeout_ms 0, or another thread", r->function);
+		return 0;
+	}
+	if (r->bell == NULL) { /* what becomes free from here on rings */
+		if ((r->bell = core.room(H(p))) == NULL)
+			return 1;
+		if (r->ms > 0)
+			r->end = deadline(r->ms);
+		r->seen = LOAD(r->bell->value);
+		return 1;
+	}
+	look = deadline(LOOK_MS);
+	if (r->ms > 0 && (r->end.tv_sec < look.tv_sec || (r->end.tv_sec == look.tv_sec && r->end.tv_nsec < look.tv_nsec))) {
+		if (!await(r->bell, r->seen, &r->end)) {
+			say(TAGBUS_ETIMEOUT, "%s: timeout_ms is over, and the queues are full: a subscriber is too slow, or stopped", r->function);
+			return 0;
+		}
+	} else {
+		(void)await(r->bell, r->seen, &look);
+	}
+	r->seen = LOAD(r->bell->value);
+	return 1;
+}
+
 int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
-	int code = usable("tagbus_publish");
-	return code != 0 ? code : core.publish(H(p), tag, data, size, status, timeout_ms, &said);
+	struct room r = {.function = "tagbus_publish", .ms = timeout_ms};
+	int code = usable(r.function);
+	if (code != 0)
+		return code;
+	do {
+		code = core.publish(H(p), tag, data, size, status, &said);
+	} while (code == TAGBUS_ENOROOM && again(&r, p));
+	return code == TAGBUS_ENOROOM ? said.code : code;
 }
 
 int64_t tagbus_publish_batch(tagbus_publisher *p, const tagbus_message *messages, size_t count, int64_t timeout_ms)
 {
-	int code = usable("tagbus_publish_batch");
-	return code != 0 ? code : core.publish_batch(H(p), messages, count, timeout_ms, &said);
+	struct room r = {.function = "tagbus_publish_batch", .ms = timeout_ms};
+	int code = usable(r.function);
+	size_t accepted = 0;
+	int64_t n;
+	if (code != 0)
+		return code;
+	do {
+		said.code = TAGBUS_OK;
+		n = core.publish_batch(H(p), messages == NULL ? NULL : messages + accepted, count - accepted, &said);
+		if (n > 0)
+			accepted += (size_t)n;
+	} while (accepted < count && said.code == TAGBUS_ENOROOM && again(&r, p));
+	if (accepted > 0 || n == 0 || said.code == TAGBUS_ENOROOM || said.code == TAGBUS_ETIMEOUT)
+		return (int64_t)accepted;
+	return said.code;
 }
 
 int tagbus_publish_zero_copy(tagbus_publisher *p, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms,
 	tagbus_done_fn done, void *user)
 {
-	static const char function[] = "tagbus_publish_zero_copy";
-	int code = usable(function);
+	struct room r = {.function = "tagbus_publish_zero_copy", .ms = timeout_ms};
+	int code = usable(r.function);
 	if (code == 0 && done != NULL)
-		code = need_thread(function, H(p));
-	return code != 0 ? code : core.publish_zero_copy(H(p), tag, data, size, status, timeout_ms, done, user, &said);
+		code = need_thread(r.function, H(p));
+	if (code != 0)
+		return code;
+	do {
+		code = core.publish_zero_copy(H(p), tag, data, size, status, done, user, &said);
+	} while (code == TAGBUS_ENOROOM && again(&r, p));
+	return code == TAGBUS_ENOROOM ? said.code : code;
 }
 
 int tagbus_reply(tagbus_publisher *p, const uint8_t request[16], uint64_t tag, const void *data, size_t size, uint8_t status,
 	int64_t timeout_ms)
 {
-	int code = usable("tagbus_reply");
-	return code != 0 ? code : core.reply(H(p), request, tag, data, size, status, timeout_ms, &said);
+	struct room r = {.function = "tagbus_reply", .ms = timeout_ms};
+	int code = usable(r.function);
+	if (code != 0)
+		return code;
+	do {
+		code = core.reply(H(p), request, tag, data, size, status, &said);
+	} while (code == TAGBUS_ENOROOM && again(&r, p));
+	return code == TAGBUS_ENOROOM ? said.code : code;
 }
 
 int tagbus_publisher_flush(tagbus_publisher *p)

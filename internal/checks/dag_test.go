@@ -41,7 +41,7 @@ var table = []rule{
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
 	}},
-	{"cmd/libtagbus/core", "how C calls a function does not depend on what it does", []string{"bus", "tags", "cmd/libtagbus/objects", "golang.org/x/sys/unix"}},
+	{"cmd/libtagbus/core", "how C calls a function does not depend on what it does", []string{"C", "bus", "tags", "cmd/libtagbus/objects", "golang.org/x/sys/unix"}},
 	{"cmd/libtagbus", "the core is all there is to it", []string{"cmd/libtagbus/core"}},
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
 		"access", "bus", "bus/directory", "bus/state", "cmd/internal/cli", "cmd/internal/stateapi", "cmd/internal/units", "identity", "internal/build", "node", "tags", "golang.org/x/sys/unix",

@@ -17,24 +17,11 @@ import (
 	"tagbus/cmd/libtagbus/objects"
 )
 
-// row is a tagbus_message. data is no pointer to Go: it has memory of the transport, or pinned one.
-type row struct {
-	tag      uint64
-	counter  uint64
-	data     uintptr
-	size     uint32
-	status   uint8
-	flags    uint8
-	reserved [2]uint8
-}
-
 // holder keeps the memory of a batch that C has.
 type holder struct {
-	batch   bus.Batch     // of one that was taken
-	current []bus.Message // of one that is being delivered on the loop
-	kept    bus.Kept      // of one that was
-	isKept  bool
-	pinner  runtime.Pinner
+	batch  bus.Batch
+	reply  bus.Message // of a request, instead
+	pinner runtime.Pinner
 }
 
 // holders has those that are in use, by their tokens.
@@ -71,79 +58,77 @@ func (h *holders) of(token uint64) *holder {
 func (h *holders) give(token uint64) {
 	x := h.of(token)
 	x.batch.Release()
-	if x.isKept {
-		x.kept.Release()
-	}
 	x.pinner.Unpin()
-	x.batch, x.current, x.kept, x.isKept = bus.Batch{}, nil, bus.Kept{}, false
+	x.batch, x.reply = bus.Batch{}, bus.Message{}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.free = append(h.free, uint32(token-1))
 }
 
-// buffers has memory for the messages of a batch, on their way to C.
+// buffers has memory for messages that are published, on their way from C.
 var buffers = sync.Pool{New: func() any { return new([]bus.Message) }}
 
-// box makes a box of a batch that was taken, and takes it over.
-//
-//   - kept: it counts as retained already.
-func box(b bus.Batch, kept bool) *C.tagbus_box {
-	buffer := buffers.Get().(*[]bus.Message)
-	messages := b.AppendTo((*buffer)[:0])
-	x, h := boxOf(messages)
-	h.batch = b
-	if kept {
-		x.kept = 1
+// newBox returns a box for messages, and what keeps their memory.
+func newBox(messages int, ids bool, from *bus.Peer) (*C.tagbus_box, *holder) {
+	withIDs := C.int(0)
+	if ids {
+		withIDs = 1
 	}
-	clear(messages)
-	*buffer = messages[:0]
-	buffers.Put(buffer)
-	return x
-}
-
-// boxOf makes a box of messages, at least one.
-func boxOf(messages []bus.Message) (*C.tagbus_box, *holder) {
-	ids := C.int(0)
-	for i := range messages {
-		if messages[i].RequestID() != (bus.RequestID{}) {
-			ids = 1
-			break
-		}
-	}
-	b := C.hook_box_new(C.size_t(len(messages)), ids)
+	b := C.hook_box_new(C.size_t(messages), withIDs)
 	h, token := held.take()
 	b.token = C.uint64_t(token)
-	point(b, h, messages)
-	n := copy(unsafe.Slice((*byte)(unsafe.Pointer(&b.publisher[0])), len(b.publisher)-1), messages[0].Publisher.Instance)
+	n := copy(unsafe.Slice((*byte)(unsafe.Pointer(&b.publisher[0])), len(b.publisher)-1), from.Instance)
 	b.publisher[n] = 0
 	return b, h
 }
 
-// point fills in the messages of a box, and pins their memory.
-func point(b *C.tagbus_box, h *holder, messages []bus.Message) {
-	rows := unsafe.Slice((*row)(unsafe.Pointer(b.messages)), len(messages))
-	var first, end uintptr
-	for i := range messages {
-		m, to := &messages[i], &rows[i]
-		data := uintptr(unsafe.Pointer(unsafe.SliceData(m.Data)))
-		to.tag, to.counter, to.data, to.size = uint64(m.Tag), m.Counter, data, uint32(len(m.Data))
-		to.status, to.flags, to.reserved = uint8(m.Status), 0, [2]uint8{}
-		if len(m.Data) == 0 {
-			continue
-		}
-		if first == 0 {
-			first = data
-			h.pinner.Pin(unsafe.SliceData(m.Data)) // all are in one piece of memory
-		}
-		end = data + uintptr(len(m.Data))
+// box makes a box of a batch, and takes it over.
+//
+//   - kept: it counts as retained already.
+func box(batch bus.Batch, kept bool) *C.tagbus_box {
+	b, h := newBox(batch.Len(), batch.HasRequests(), batch.Publisher())
+	h.batch = batch
+	if kept {
+		b.kept = 1
 	}
+	fill(b, h)
+	return b
+}
+
+// rowsOf returns the messages of a box.
+func rowsOf(b *C.tagbus_box) []bus.Row {
+	return unsafe.Slice((*bus.Row)(unsafe.Pointer(b.messages)), b.batch.count)
+}
+
+// A Row is a tagbus_message: this does not compile otherwise.
+var _ = [1]struct{}{}[unsafe.Sizeof(bus.Row{})-C.sizeof_tagbus_message]
+
+// fill fills in the messages of a box, and pins their memory, which is in one piece.
+func fill(b *C.tagbus_box, h *holder) {
+	rows := rowsOf(b)
+	h.batch.Rows(rows)
 	if b.ids != nil {
-		for i := range messages {
-			id := messages[i].RequestID().Bytes()
-			if id != ([16]byte{}) {
-				rows[i].flags = C.TAGBUS_REQUEST
-			}
-			copy(unsafe.Slice((*byte)(unsafe.Pointer(&unsafe.Slice(b.ids, len(messages))[i])), 16), id[:])
+		ids := unsafe.Slice((*[16]byte)(unsafe.Pointer(b.ids)), len(rows))
+		for i, m := range h.batch.AppendTo(nil) {
+			ids[i] = m.RequestID().Bytes()
+		}
+	}
+	span(b, h, rows)
+}
+
+// span says where the messages of a box lie.
+func span(b *C.tagbus_box, h *holder, rows []bus.Row) {
+	var first, end uintptr
+	for i := range rows {
+		if rows[i].Size > 0 {
+			first = rows[i].Data
+			h.pinner.Pin(*(**byte)(unsafe.Pointer(&first)))
+			break
+		}
+	}
+	for i := len(rows) - 1; i >= 0 && end == 0; i-- {
+		if rows[i].Size > 0 {
+			end = rows[i].Data + uintptr(rows[i].Size)
 		}
 	}
 	*(*uintptr)(unsafe.Pointer(&b.batch.page)) = first
@@ -153,16 +138,11 @@ func point(b *C.tagbus_box, h *holder, messages []bus.Message) {
 // keep counts the batch of a box as retained.
 func keep(b *C.tagbus_box) error {
 	h := held.of(uint64(b.token))
-	if h.current == nil {
-		return h.batch.Retain()
-	}
-	kept, err := bus.RetainBatch(h.current)
-	if err != nil {
+	if err := h.batch.Retain(); err != nil {
 		return err
 	}
-	h.kept, h.isKept = kept, true
 	h.pinner.Unpin()
-	point(b, h, h.current) // the data may have moved
+	fill(b, h) // the data may have moved
 	return nil
 }
 
@@ -197,11 +177,9 @@ func (program) FreeBell(bell uintptr) {
 func (program) Ring(bell uintptr) { ring(bell) }
 
 // Batch implements objects.Program.
-func (program) Batch(fn, user uintptr, at objects.Place, messages []bus.Message) {
-	b, h := boxOf(messages)
-	h.current = messages
+func (program) Batch(fn, user uintptr, at objects.Place, batch bus.Batch) {
+	b := box(batch, false)
 	C.hook_batch(C.uintptr_t(fn), C.uintptr_t(user), C.tagbus_handle(at.Owner), C.tagbus_handle(at.Bus), b)
-	h.current = nil
 	C.hook_box_release(b)
 }
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 //go:build cgo
 
@@ -51,6 +51,7 @@ __attribute__((visibility("default"))) int tagbus_core_v1(int abi, tagbus_core *
 	SET(publish, corePublish);
 	SET(publish_batch, corePublishBatch);
 	SET(publish_zero_copy, corePublishZeroCopy);
+	SET(room, coreRoom);
 	SET(reply, coreReply);
 	SET(flush, coreFlush);
 	SET(publisher_change, corePublisherChange);

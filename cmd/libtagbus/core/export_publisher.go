@@ -32,11 +32,11 @@ func corePublisherOpen(h C.tagbus_handle, set, options *C.char, onEvent C.tagbus
 }
 
 //export corePublish
-func corePublish(h C.tagbus_handle, tag C.uint64_t, data unsafe.Pointer, size C.size_t, status C.uint8_t, ms C.int64_t, f *C.tagbus_failure) (code C.int) {
+func corePublish(h C.tagbus_handle, tag C.uint64_t, data unsafe.Pointer, size C.size_t, status C.uint8_t, f *C.tagbus_failure) (code C.int) {
 	defer panicked(f, &code)
 	m, err := message("tagbus_publish", tag, status, data, size)
 	if err == nil {
-		err = lib.Publish(objects.Handle(h), m, int64(ms))
+		err = lib.Publish(objects.Handle(h), m)
 	}
 	return fail(f, err)
 }
@@ -45,7 +45,7 @@ func corePublish(h C.tagbus_handle, tag C.uint64_t, data unsafe.Pointer, size C.
 const batchMessages = 512
 
 //export corePublishBatch
-func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.size_t, ms C.int64_t, f *C.tagbus_failure) (n C.int64_t) {
+func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.size_t, f *C.tagbus_failure) (n C.int64_t) {
 	code := C.int(0)
 	defer func() {
 		if code != 0 && n == 0 {
@@ -57,17 +57,18 @@ func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.siz
 		code = fail(f, &objects.Error{Code: objects.Invalid, Text: fmt.Sprintf("tagbus_publish_batch: messages is %v, and count is %d", messages, uint64(count))})
 		return 0
 	}
-	if _, err := lib.Publisher(objects.Handle(h)); err != nil {
+	p, err := lib.Publisher(objects.Handle(h))
+	if err != nil {
 		code = fail(f, err)
 		return 0
 	}
 	buffer := buffers.Get().(*[]bus.Message)
 	defer buffers.Put(buffer)
-	rows := unsafe.Slice((*row)(unsafe.Pointer(messages)), count)
+	rows := unsafe.Slice((*bus.Row)(unsafe.Pointer(messages)), count)
 	for len(rows) > 0 {
 		some := rows[:min(len(rows), batchMessages)]
 		var did int
-		if did, code = publishRows(h, some, buffer, int64(ms), f); code != 0 {
+		if did, code = publishRows(p, some, buffer, f); code != 0 {
 			return n + C.int64_t(did)
 		}
 		n += C.int64_t(did)
@@ -77,7 +78,7 @@ func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.siz
 }
 
 // publishRows publishes messages of C, as many as are accepted.
-func publishRows(h C.tagbus_handle, rows []row, buffer *[]bus.Message, ms int64, f *C.tagbus_failure) (did int, code C.int) {
+func publishRows(p *bus.Publisher, rows []bus.Row, buffer *[]bus.Message, f *C.tagbus_failure) (did int, code C.int) {
 	all := (*buffer)[:0]
 	if cap(all) < len(rows) {
 		all = make([]bus.Message, 0, batchMessages)
@@ -86,15 +87,15 @@ func publishRows(h C.tagbus_handle, rows []row, buffer *[]bus.Message, ms int64,
 	var wrong error
 	for i := range rows {
 		r, m := &rows[i], &all[i]
-		data := r.data
-		m.Tag, m.Status = tags.Tag(r.tag), bus.Status(r.status)
+		data := r.Data
+		m.Tag, m.Status = tags.Tag(r.Tag), bus.Status(r.Status)
 		switch {
-		case data != 0 && r.size <= math.MaxInt32:
-			m.Data = unsafe.Slice(*(**byte)(unsafe.Pointer(&data)), r.size)
-		case r.size == 0:
+		case data != 0 && r.Size <= math.MaxInt32:
+			m.Data = unsafe.Slice(*(**byte)(unsafe.Pointer(&data)), r.Size)
+		case r.Size == 0:
 			m.Data = nil
 		default:
-			if _, wrong = payload("tagbus_publish_batch", *(*unsafe.Pointer)(unsafe.Pointer(&data)), C.size_t(r.size)); wrong != nil {
+			if _, wrong = payload("tagbus_publish_batch", *(*unsafe.Pointer)(unsafe.Pointer(&data)), C.size_t(r.Size)); wrong != nil {
 				all = all[:i]
 			}
 		}
@@ -102,7 +103,7 @@ func publishRows(h C.tagbus_handle, rows []row, buffer *[]bus.Message, ms int64,
 			break
 		}
 	}
-	did, err := lib.PublishBatch(objects.Handle(h), all, ms)
+	did, err := p.PublishBatch(all)
 	for i := range all {
 		all[i].Data = nil // C may free it
 	}
@@ -114,24 +115,30 @@ func publishRows(h C.tagbus_handle, rows []row, buffer *[]bus.Message, ms int64,
 }
 
 //export corePublishZeroCopy
-func corePublishZeroCopy(h C.tagbus_handle, tag C.uint64_t, data unsafe.Pointer, size C.size_t, status C.uint8_t, ms C.int64_t, done C.tagbus_done_fn, user unsafe.Pointer, f *C.tagbus_failure) (code C.int) {
+func corePublishZeroCopy(h C.tagbus_handle, tag C.uint64_t, data unsafe.Pointer, size C.size_t, status C.uint8_t, done C.tagbus_done_fn, user unsafe.Pointer, f *C.tagbus_failure) (code C.int) {
 	defer panicked(f, &code)
 	m, err := message("tagbus_publish_zero_copy", tag, status, data, size)
 	if err == nil {
-		err = lib.PublishZeroCopy(objects.Handle(h), m, int64(ms), uintptr(unsafe.Pointer(done)), uintptr(user))
+		err = lib.PublishZeroCopy(objects.Handle(h), m, uintptr(unsafe.Pointer(done)), uintptr(user))
 	}
 	return fail(f, err)
 }
 
+//export coreRoom
+func coreRoom(h C.tagbus_handle) *C.tagbus_bell {
+	bell := lib.Room(objects.Handle(h))
+	return *(**C.tagbus_bell)(unsafe.Pointer(&bell))
+}
+
 //export coreReply
-func coreReply(h C.tagbus_handle, request *C.uint8_t, tag C.uint64_t, data unsafe.Pointer, size C.size_t, status C.uint8_t, ms C.int64_t, f *C.tagbus_failure) (code C.int) {
+func coreReply(h C.tagbus_handle, request *C.uint8_t, tag C.uint64_t, data unsafe.Pointer, size C.size_t, status C.uint8_t, f *C.tagbus_failure) (code C.int) {
 	defer panicked(f, &code)
 	if request == nil {
 		return fail(f, &objects.Error{Code: objects.Invalid, Text: "tagbus_reply: request is NULL, want the 16 bytes of tagbus_batch_request_id"})
 	}
 	m, err := message("tagbus_reply", tag, status, data, size)
 	if err == nil {
-		err = lib.Reply(objects.Handle(h), [16]byte(unsafe.Slice((*byte)(unsafe.Pointer(request)), 16)), m, int64(ms))
+		err = lib.Reply(objects.Handle(h), [16]byte(unsafe.Slice((*byte)(unsafe.Pointer(request)), 16)), m)
 	}
 	return fail(f, err)
 }

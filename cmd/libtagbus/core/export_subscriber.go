@@ -134,9 +134,15 @@ func coreRequest(h C.tagbus_handle, command unsafe.Pointer, size C.size_t, to **
 	if err != nil {
 		return fail(f, err)
 	}
-	b, holder := boxOf([]bus.Message{m})
-	holder.current = []bus.Message{m} // which is its own
-	b.kept = 1
+	b, x := newBox(1, true, m.Publisher)
+	x.reply, b.kept = m, 1
+	rows := rowsOf(b)
+	rows[0] = bus.Row{
+		Tag: m.Tag, Counter: m.Counter, Data: uintptr(unsafe.Pointer(unsafe.SliceData(m.Data))), Size: uint32(len(m.Data)), Status: m.Status,
+		Request: m.RequestID() != bus.RequestID{},
+	}
+	*(*[16]byte)(unsafe.Pointer(b.ids)) = m.RequestID().Bytes()
+	span(b, x, rows)
 	*to = b
 	return 0
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 
 #ifndef TAGBUS_HOOKS_H
 #define TAGBUS_HOOKS_H

@@ -78,7 +78,7 @@ func symbols(t *testing.T, library string) (names []string) {
 // traps are those of traps.c. Each is a process of its own.
 var traps = []string{
 	"works", "fork", "signals", "dlclose", "panic", "load", "views", "exit", "opens", "closing", "zero-copy",
-	"handles", "texts", "limits", "slow", "next", "request",
+	"handles", "texts", "limits", "slow", "next", "request", "room",
 }
 
 // TestTraps: what can go wrong between C and Go, and between a program and its threads.

@@ -27,7 +27,7 @@ type Place struct{ Owner, Bus Handle }
 // Program calls the functions of a program on the loop, and wakes threads of it.
 type Program interface {
 	Event(fn, user uintptr, at Place, e bus.Event)
-	Batch(fn, user uintptr, at Place, messages []bus.Message)
+	Batch(fn, user uintptr, at Place, b bus.Batch)
 	End(fn, user uintptr, at Place, code Code, text string)
 	Done(fn, user uintptr)
 
@@ -172,6 +172,7 @@ type Owner struct {
 	onLoop bool
 	call   Callbacks
 	bell   uintptr // of its thread
+	room   uintptr // of those that wait for room
 	post   post
 	ended  chan struct{} // closed when no callback is made any more, except those that post has
 
@@ -193,10 +194,11 @@ type Owner struct {
 func (b *Bus) open(k Kind, onLoop bool, call Callbacks, fill func(o *Owner, onEvent func(bus.Event)) error) (*Owner, error) {
 	l := b.lib
 	o := &Owner{lib: l, bus: b, kind: k, onLoop: onLoop, call: call, ended: make(chan struct{})}
-	o.bell = l.Program.NewBell()
+	o.bell, o.room = l.Program.NewBell(), l.Program.NewBell()
 	o.post = post{ring: func() { l.Program.Ring(o.bell) }, fn: call.Event, user: call.User}
 	if o.handle = l.Table.Put(k, o); o.handle == 0 {
 		l.Program.FreeBell(o.bell)
+		l.Program.FreeBell(o.room)
 		return nil, tooMany
 	}
 	l.mu.Lock()
@@ -246,7 +248,9 @@ func (o *Owner) forget() {
 	o.bus.mu.Lock()
 	defer o.bus.mu.Unlock()
 	o.bus.owners = slices.DeleteFunc(o.bus.owners, func(x *Owner) bool { return x == o })
+	o.hasRoom()
 	o.lib.Program.FreeBell(o.bell)
+	o.lib.Program.FreeBell(o.room)
 }
 
 // Close closes a publisher, subscriber, sender or receiver.

@@ -26,7 +26,7 @@ func (l *Library) OpenPublisher(h Handle, set, options string, call Callbacks) (
 	}
 	o, err := b.open(KindPublisher, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
 		cfg := flags.config(parsed)
-		cfg.OnEvent = onEvent
+		cfg.OnEvent, cfg.OnReady = onEvent, o.hasRoom
 		o.pub, err = b.node.NewPublisher(cfg)
 		return err
 	})
@@ -57,7 +57,7 @@ func (l *Library) OpenSender(h Handle, set *string, options string, call Callbac
 	}
 	o, err := b.open(KindSender, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
 		cfg := flags.config(parsed)
-		cfg.OnEvent = onEvent
+		cfg.OnEvent, cfg.OnReady = onEvent, o.hasRoom
 		o.wanted = parsed
 		o.sender, err = b.node.NewSender(cfg)
 		return err
@@ -86,75 +86,55 @@ func (l *Library) Sender(h Handle) (*bus.Sender, error) {
 	return o.sender, nil
 }
 
-// Publish publishes a message, and waits for room.
-func (l *Library) Publish(h Handle, m bus.Message, milliseconds int64) error {
+// hasRoom wakes those that wait for room.
+func (o *Owner) hasRoom() { o.lib.Program.Ring(o.room) }
+
+// Room returns the bell that rings when a publisher or sender may have room again; 0: there is no
+// such handle.
+func (l *Library) Room(h Handle) uintptr {
+	o, err := Get[*Owner](&l.Table, h, 0, "handle")
+	if err != nil {
+		return 0
+	}
+	return o.room
+}
+
+// Publish publishes a message, and does not wait for room, as no function of this kind does: its
+// caller waits for the bell of Room.
+func (l *Library) Publish(h Handle, m bus.Message) error {
 	p, err := l.Publisher(h)
 	if err != nil {
 		return err
 	}
-	err = p.PublishStatus(m.Tag, m.Status, m.Data)
-	if milliseconds == 0 || err != bus.ErrNoResources { //nolint:errorlint // it is returned bare, and this is the data path
-		return err
-	}
-	ctx, cancel := waiting(milliseconds)
-	defer cancel()
-	return timeless("tagbus_publish", milliseconds, p.PublishStatusContext(ctx, m.Tag, m.Status, m.Data))
+	return p.PublishStatus(m.Tag, m.Status, m.Data)
 }
 
-// PublishBatch publishes messages, and waits for room.
-func (l *Library) PublishBatch(h Handle, messages []bus.Message, milliseconds int64) (int, error) {
-	p, err := l.Publisher(h)
-	if err != nil {
-		return 0, err
-	}
-	n, err := p.PublishBatch(messages)
-	if milliseconds == 0 || err != bus.ErrNoResources { //nolint:errorlint // it is returned bare, and this is the data path
-		return n, err
-	}
-	ctx, cancel := waiting(milliseconds)
-	defer cancel()
-	more, err := p.PublishBatchContext(ctx, messages[n:])
-	return n + more, timeless("tagbus_publish_batch", milliseconds, err)
-}
-
-// PublishZeroCopy publishes a message without a copy, and waits for room.
+// PublishZeroCopy publishes a message without a copy.
 //
 //   - done, user: a function of the program, and its argument.
-func (l *Library) PublishZeroCopy(h Handle, m bus.Message, milliseconds int64, done, user uintptr) error {
+func (l *Library) PublishZeroCopy(h Handle, m bus.Message, done, user uintptr) error {
 	o, err := Get[*Owner](&l.Table, h, KindPublisher, "publisher")
 	if err != nil {
 		return err
 	}
-	call := func() {
-		if o.onLoop || !o.post.add(Work{Kind: WorkDone, Fn: done, User: user}) {
-			l.Program.Done(done, user)
+	var call func()
+	if done != 0 {
+		call = func() {
+			if o.onLoop || !o.post.add(Work{Kind: WorkDone, Fn: done, User: user}) {
+				l.Program.Done(done, user)
+			}
 		}
 	}
-	if done == 0 {
-		call = nil
-	}
-	err = o.pub.PublishZeroCopy(m.Tag, m.Status, m.Data, call)
-	if milliseconds == 0 || !errors.Is(err, bus.ErrNoResources) {
-		return err
-	}
-	ctx, cancel := waiting(milliseconds)
-	defer cancel()
-	return timeless("tagbus_publish_zero_copy", milliseconds, o.pub.PublishZeroCopyContext(ctx, m.Tag, m.Status, m.Data, call))
+	return o.pub.PublishZeroCopy(m.Tag, m.Status, m.Data, call)
 }
 
-// Reply publishes the reply to a request, and waits for room.
-func (l *Library) Reply(h Handle, to [16]byte, m bus.Message, milliseconds int64) error {
+// Reply publishes the reply to a request.
+func (l *Library) Reply(h Handle, to [16]byte, m bus.Message) error {
 	p, err := l.Publisher(h)
 	if err != nil {
 		return err
 	}
-	id := bus.RequestIDOf(to)
-	if milliseconds == 0 {
-		return p.Reply(id, m.Tag, m.Status, m.Data)
-	}
-	ctx, cancel := waiting(milliseconds)
-	defer cancel()
-	return timeless("tagbus_reply", milliseconds, p.ReplyContext(ctx, id, m.Tag, m.Status, m.Data))
+	return p.Reply(bus.RequestIDOf(to), m.Tag, m.Status, m.Data)
 }
 
 // Flush sends what waits for full pages.

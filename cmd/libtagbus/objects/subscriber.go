@@ -75,7 +75,7 @@ func (l *Library) Subscribe(h Handle, set, options string, call Callbacks) (Hand
 	if s == nil {
 		return 0, tooMany
 	}
-	if s.sub, err = o.subscriber.SubscribeBatch(parsed, onBatch, cfg); err == nil {
+	if s.sub, err = o.subscriber.SubscribePages(parsed, onBatch, cfg); err == nil {
 		err = s.begin()
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *Library) OpenReceiver(h Handle, set, options string, call Callbacks) (H
 		if s == nil {
 			return tooMany
 		}
-		o.messages, cfg.Batch = s, onBatch
+		o.messages, cfg.Pages = s, onBatch
 		if o.receiver, err = b.node.NewReceiver(cfg, nil); err != nil {
 			l.Table.Remove(s.handle)
 			return err
@@ -124,7 +124,7 @@ func (l *Library) OpenReceiver(h Handle, set, options string, call Callbacks) (H
 // subscription makes a subscription, nil: there are too many.
 //
 //   - Result: the handler on the loop; nil: batches are kept.
-func (o *Owner) subscription(call Callbacks, cfg *bus.SubscriptionConfig) (s *Subscription, onBatch bus.BatchHandler) {
+func (o *Owner) subscription(call Callbacks, cfg *bus.SubscriptionConfig) (s *Subscription, onBatch func(bus.Batch)) {
 	s = &Subscription{owner: o, call: call, fd: -1}
 	if s.handle = o.lib.Table.Put(KindSubscription, s); s.handle == 0 {
 		return nil, nil
@@ -133,7 +133,7 @@ func (o *Owner) subscription(call Callbacks, cfg *bus.SubscriptionConfig) (s *Su
 	case call.Batch == 0:
 		s.bell = o.lib.Program.NewBell()
 	case o.onLoop:
-		return s, func(messages []bus.Message) { o.lib.Program.Batch(call.Batch, call.User, o.place(), messages) }
+		return s, func(b bus.Batch) { o.lib.Program.Batch(call.Batch, call.User, o.place(), b) }
 	}
 	cfg.Batches = true
 	return s, nil

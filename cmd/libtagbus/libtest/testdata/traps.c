@@ -728,22 +728,22 @@ static void test_texts(void)
 static void test_limits(void)
 {
 	const tagbus_batch *held[2000], *b;
-	int n = 0, code = 0, i;
+	int n = 0, got = 0, code = 0, i;
 	static char data[60000];
 	struct pair x = open_pair(NULL, "--retain-bytes 1MiB", NULL, NULL);
 	tagbus_subscription *sub = pull(&x, NULL);
 	for (i = 0; i < 60; i++)
 		MUST(tagbus_publish(x.p, 1, data, sizeof data, 0, 10000) == TAGBUS_OK);
 	while (n < 2000 && (code = tagbus_next(sub, &held[n], 10000)) == TAGBUS_OK)
-		n++;
+		got += (int)held[n++]->count;
 	CHECK(code == TAGBUS_ELIMIT && n > 1 && n < 60, "code %d after %d", code, n);
 	says("--retain-bytes");
 	FAILS(tagbus_next(sub, &b, 0), TAGBUS_ELIMIT);
 	for (i = 0; i < n; i++)
 		MUST(tagbus_batch_release(held[i]) == TAGBUS_OK);
-	while (n < 60) {
+	while (got < 60) {
 		MUST(tagbus_next(sub, &b, 10000) == TAGBUS_OK);
-		n += (int)b->count;
+		got += (int)b->count;
 		MUST(tagbus_batch_release(b) == TAGBUS_OK);
 	}
 	MUST(tagbus_close(x.bus) == TAGBUS_OK);
@@ -888,6 +888,72 @@ static void test_request(void)
 	CHECK(l.ended == 1 && l.code == TAGBUS_OK, "ended %d, code %d", l.ended, l.code);
 }
 
+/* A subscriber that takes nothing: publishers run out of room, wait for it, and go on. */
+static void *takes(void *sub)
+{
+	const tagbus_batch *b;
+	while (tagbus_next(sub, &b, 2000) == TAGBUS_OK) {
+		ADD(messages, (int)b->count);
+		tagbus_batch_release(b);
+	}
+	return NULL;
+}
+
+static void *drains(void *p)
+{
+	usleep(100000);
+	tagbus_publisher_drain(p, NULL, 1);
+	return NULL;
+}
+
+static void test_room(void)
+{
+	static char data[50000];
+	struct pair x = open_pair("--queue-bytes 2MiB", "--queue-bytes 1MiB", NULL, NULL);
+	tagbus_subscription *sub = pull(&x, NULL);
+	tagbus_message m[4];
+	tagbus_writer *w = malloc(sizeof *w);
+	pthread_t t;
+	int i, sent = 0, code;
+	while ((code = tagbus_publish(x.p, 1, data, sizeof data, 0, 200)) == TAGBUS_OK)
+		sent++;
+	CHECK(code == TAGBUS_ETIMEOUT && tagbus_last_code() == TAGBUS_ETIMEOUT, "code %d", code);
+	FAILS(tagbus_publish(x.p, 1, data, sizeof data, 0, 0), TAGBUS_ENOROOM);
+	memset(m, 0, sizeof m);
+	for (i = 0; i < 4; i++) {
+		m[i].tag = 1;
+		m[i].data = data;
+		m[i].size = sizeof data;
+	}
+	CHECK(tagbus_publish_batch(x.p, m, 4, 0) == 0 && tagbus_last_code() == TAGBUS_ENOROOM, "batch");
+	CHECK(tagbus_publish_batch(x.p, m, 4, 50) == 0 && tagbus_last_code() == TAGBUS_ETIMEOUT, "batch");
+	FAILS(tagbus_reply(x.p, (const uint8_t *)"0123456789abcdef", 1, data, 1000, 0, 0), TAGBUS_ENOROOM);
+	FAILS(tagbus_publish_zero_copy(x.p, 1, data, sizeof data, 0, 20, NULL, NULL), TAGBUS_ETIMEOUT);
+	tagbus_writer_init(w, x.p, 0);
+	MUST(tagbus_writer_add(w, 1, data, sizeof data, 0) == TAGBUS_OK);
+	FAILS(tagbus_writer_flush(w), TAGBUS_ENOROOM);
+	pthread_create(&t, NULL, takes, sub);
+	for (i = 0; i < 200; i++)
+		MUST(tagbus_publish(x.p, 1, data, sizeof data, 0, TAGBUS_FOREVER) == TAGBUS_OK);
+	MUST(tagbus_publish_batch(x.p, m, 4, TAGBUS_FOREVER) == 4);
+	w->timeout_ms = TAGBUS_FOREVER;
+	MUST(tagbus_writer_flush(w) == TAGBUS_OK);
+	m[2].tag = 9999;
+	CHECK(tagbus_publish_batch(x.p, m, 4, TAGBUS_FOREVER) == 2 && tagbus_last_code() == TAGBUS_EUNKNOWNTAG, "batch");
+	FAILS(tagbus_publish_batch(x.p, m + 2, 2, TAGBUS_FOREVER), TAGBUS_EUNKNOWNTAG);
+	sent += 200 + 4 + 1 + 2;
+	tagbus_publisher_flush(x.p);
+	pthread_join(t, NULL);
+	CHECK(messages == sent, "%d of %d", messages, sent);
+	while (tagbus_publish(x.p, 1, data, sizeof data, 0, 100) == TAGBUS_OK)
+		;
+	pthread_create(&t, NULL, drains, x.p);
+	FAILS(tagbus_publish(x.p, 1, data, sizeof data, 0, TAGBUS_FOREVER), TAGBUS_ECLOSED);
+	pthread_join(t, NULL);
+	MUST(tagbus_close(x.bus) == TAGBUS_OK);
+	free(w);
+}
+
 static void test_works(void) { works(); }
 
 static const struct {
@@ -896,7 +962,7 @@ static const struct {
 } tests[] = {
 	{"works", test_works}, {"fork", test_fork}, {"signals", test_signals}, {"dlclose", test_dlclose}, {"panic", test_panic}, {"load", test_load},
 	{"views", test_views}, {"exit", test_exit}, {"opens", test_opens}, {"closing", test_closing}, {"zero-copy", test_zero_copy},
-	{"handles", test_handles}, {"texts", test_texts}, {"limits", test_limits}, {"slow", test_slow}, {"next", test_next}, {"request", test_request},
+	{"handles", test_handles}, {"texts", test_texts}, {"limits", test_limits}, {"slow", test_slow}, {"next", test_next}, {"request", test_request}, {"room", test_room},
 };
 
 int main(int argc, char **argv)

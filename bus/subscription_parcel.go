@@ -3,6 +3,8 @@
 package bus
 
 import (
+	"unsafe"
+
 	"tagbus/bus/internal/mailbox"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
@@ -20,6 +22,7 @@ func (p *parcel) addSingle(m single) {
 	if m.request {
 		to.id = wire.ID(data)
 		data = data[len(to.id):]
+		p.requests = true
 	}
 	to.data = p.copied(data)
 	p.parts = append(p.parts, to)
@@ -91,8 +94,29 @@ func (x *part) appendRun(messages []Message, p *parcel, turn uint32) []Message {
 	return messages
 }
 
+// rows sets rows to the messages of a run.
+func (x *part) rows(rows []Row) {
+	at := 0
+	for i := range rows {
+		data, next, _ := wire.Cut(x.data, at)
+		at = next
+		to := &rows[i]
+		to.Tag, to.Counter, to.Data, to.Size, to.Status, to.Request = x.tag, x.counter+uint64(i), address(data), uint32(len(data)), 0, false
+	}
+}
+
+// address returns where data is.
+func address(data []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(data))) }
+
 // keep keeps the memory for messages that are retained.
 func (p *parcel) keep() (netio.Retained, error) {
+	if p.page != nil && p.memory == nil && len(p.own) == 0 {
+		memory, _, err := p.page.hold()
+		if err != nil {
+			return nil, err
+		}
+		p.memory = memory
+	}
 	if p.memory != nil {
 		p.memory.use()
 		return p.memory, nil
@@ -106,15 +130,18 @@ func (p *parcel) retain() error {
 	if p.kept != nil {
 		return nil
 	}
-	kept, turn, _, err := p.origin.RetainAll(p.origin.Turn(), p.bytes)
+	kept, turn, own, err := p.origin.RetainAll(p.origin.Turn(), p.bytes)
 	if err != nil {
 		return explainRetain(err)
+	}
+	if own {
+		p.copy()
 	}
 	p.kept, p.keptTurn = kept, turn
 	return nil
 }
 
-// release ends the parcel, which nobody takes a second time.
+// release ends the parcel.
 func (p *parcel) release() {
 	if p.kept != nil {
 		p.kept.Release(p.keptTurn)

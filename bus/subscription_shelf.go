@@ -36,6 +36,7 @@ type shelf struct {
 	sub   *Subscription
 	limit int // payload, and mailbox.MessageBytes for each message
 	ready atomic.Pointer[func()]
+	call  func(Batch)   // instead of all that follows
 	woken chan struct{} // capacity 1; for next
 
 	mu      sync.Mutex
@@ -82,9 +83,11 @@ type parcel struct {
 	bytes      int // payload
 	size       int // of the page, as far as it is kept
 
-	memory *share // nil: own
-	own    []byte
-	left   bool // own belongs to messages that are retained
+	requests bool        // some have an id
+	page     *dispatcher // that delivers it now, where nothing is copied or kept yet
+	memory   *share      // nil: own
+	own      []byte
+	left     bool // own belongs to messages that are retained
 
 	alone    bool // it is taken, and does not count
 	kept     *retain.Origin
@@ -137,6 +140,7 @@ func (s *shelf) add(d *dispatcher, m Message) {
 	p := s.opened(d)
 	id := m.RequestID().id
 	p.parts = append(p.parts, part{tag: m.Tag, status: m.Status, counter: m.Counter, id: id, n: 1, data: m.Data})
+	p.requests = p.requests || id != (wire.ID{})
 	p.messages++
 	p.bytes += len(m.Data)
 	p.size += len(m.Data)
@@ -178,6 +182,10 @@ func (s *shelf) commit(d *dispatcher) {
 		s.recycle(p)
 		return
 	}
+	if s.call != nil {
+		s.deliver(d, p)
+		return
+	}
 	if p.memory = d.share(p.size); p.memory == nil {
 		p.copy()
 	}
@@ -203,24 +211,55 @@ func (s *shelf) commit(d *dispatcher) {
 //
 //   - size: of what lies in it.
 func (d *dispatcher) share(size int) *share {
-	if size < leastShared || d.src.contact.ep == nil {
+	if size < leastShared {
 		return nil
 	}
-	memory, err := d.src.contact.ep.Retain()
+	memory, known, err := d.hold()
 	if err != nil {
 		return nil
 	}
-	if last := d.shelved; last != nil && last.Retained == memory && last.use() {
-		memory.Release()
-		return last
-	}
-	if size < memory.Bytes()/mostShared {
+	if !known && size < memory.Bytes()/mostShared {
 		memory.Release()
 		return nil
 	}
-	d.shelved = &share{Retained: memory}
+	return memory
+}
+
+// hold keeps the memory of the page that is being delivered.
+//
+//   - known: it was kept before, of an earlier page.
+//   - Errors: those of netio.Endpoint.Retain.
+func (d *dispatcher) hold() (memory *share, known bool, err error) {
+	if d.src.contact.ep == nil {
+		return nil, false, netio.ErrNoMessage
+	}
+	kept, err := d.src.contact.ep.Retain()
+	if err != nil {
+		return nil, false, err
+	}
+	if last := d.shelved; last != nil && last.Retained == kept && last.use() {
+		kept.Release()
+		return last, true, nil
+	}
+	d.shelved = &share{Retained: kept}
 	d.shelved.users.Store(1)
-	return d.shelved
+	return d.shelved, false, nil
+}
+
+// deliver calls the handler of batches. Loop only.
+func (s *shelf) deliver(d *dispatcher, p *parcel) {
+	p.page = d
+	b := Batch{p, p.generation.Load()}
+	tag, messages := p.parts[0].tag, p.messages // the handler may release it
+	defer func() {
+		v := recover()
+		p.page = nil
+		b.over()
+		if v != nil {
+			d.panicked(tag, messages, v)
+		}
+	}()
+	s.call(b)
 }
 
 // told has those that wait for something told, at the end of the turn. Loop only.
@@ -418,7 +457,7 @@ func (s *shelf) recycle(p *parcel) {
 		p.own = nil
 	}
 	p.parts, p.own, p.publisher, p.memory, p.left = p.parts[:0], p.own[:0], nil, nil, false
-	p.messages, p.bytes, p.size = 0, 0, 0
+	p.messages, p.bytes, p.size, p.requests = 0, 0, 0, false
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.alone {
