@@ -90,3 +90,26 @@ func (s source) compile(t *testing.T, lib, prints string) {
 		t.Errorf("got %v and %q, want %q", err, out, prints)
 	}
 }
+
+// TestCMake builds a program in C and one in C++ with the CMake config beside the library.
+func TestCMake(t *testing.T) {
+	if !testkit.All() {
+		t.Skip("without TAGBUS_TESTS=all")
+	}
+	lib, dir := clib.Build(t), t.TempDir()
+	if _, err := exec.LookPath("cmake"); err != nil {
+		t.Skip("needs cmake (Debian: cmake)")
+	}
+	examples := filepath.Join(clib.Root(t), "bindings")
+	text := "cmake_minimum_required(VERSION 3.13)\nproject(examples C CXX)\nfind_package(tagbus 0.1 REQUIRED)\n" +
+		"add_executable(one " + examples + "/c/examples/monitor.c)\ntarget_link_libraries(one tagbus::tagbus)\n" +
+		"add_executable(two " + examples + "/cpp/examples/monitor.cpp)\ntarget_compile_features(two PRIVATE cxx_std_17)\ntarget_link_libraries(two tagbus::tagbus)\n"
+	if err := os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-Dtagbus_DIR=" + lib + "/cmake/tagbus", "-S", dir, "-B", dir + "/build"}, {"--build", dir + "/build"}} {
+		if out, err := exec.CommandContext(t.Context(), "cmake", args...).CombinedOutput(); err != nil {
+			t.Fatalf("cmake %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}

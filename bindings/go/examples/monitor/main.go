@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,6 @@ func run(args []string) error {
 		}
 		cancel()
 	}
-	fmt.Printf("received %d messages, %d bytes, %d lost\n", messages, bytes, lost.Load())
+	fmt.Fprintf(os.Stdout, "received %d messages, %d bytes, %d lost\n", messages, bytes, lost.Load())
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -49,6 +50,6 @@ func run(args []string) error {
 	if err := publisher.Drain(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("published %d messages\n", count)
+	fmt.Fprintf(os.Stdout, "published %d messages\n", count)
 	return nil
 }

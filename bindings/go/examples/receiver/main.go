@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -51,6 +52,6 @@ func run(args []string) error {
 	if err := receiver.Drain(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("received %d messages, %d bytes\n", messages, bytes)
+	fmt.Fprintf(os.Stdout, "received %d messages, %d bytes\n", messages, bytes)
 	return nil
 }

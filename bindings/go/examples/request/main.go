@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -69,7 +70,7 @@ func device(n *node.Node, count uint64) error {
 	if err := replies.Drain(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("answered %d commands\n", answered)
+	fmt.Fprintf(os.Stdout, "answered %d commands\n", answered)
 	return nil
 }
 
@@ -95,6 +96,6 @@ func ask(n *node.Node, count uint64) error {
 			return fmt.Errorf("%d doubled: got %q, want %s", i, reply.Data, want)
 		}
 	}
-	fmt.Printf("asked %d times\n", count)
+	fmt.Fprintf(os.Stdout, "asked %d times\n", count)
 	return nil
 }

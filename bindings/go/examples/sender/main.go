@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -44,6 +45,6 @@ func run(args []string) error {
 	if err := sender.Drain(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("sent %d messages\n", count)
+	fmt.Fprintf(os.Stdout, "sent %d messages\n", count)
 	return nil
 }
