@@ -94,16 +94,14 @@ public:
 		return *this;
 	}
 	~Object() { finish(); }
-	// close ends it; a second close does nothing. See tagbus.h for what it waits.
+	// close ends it; a second close does nothing. See tagbus.h for what it waits. Other threads may call
+	// methods meanwhile, and get closed: the handle stays, and names nothing any more.
 	void close()
 	{
 		if (handle_ == nullptr)
 			return;
 		const int code = Close(handle_);
-		if (code == TAGBUS_EWOULDDEADLOCK)
-			check(code); // and it is open as before
-		handle_ = nullptr;
-		if (code != TAGBUS_ECLOSED) // by its bus
+		if (code != TAGBUS_ECLOSED) // by its bus, or before
 			check(code);
 	}
 	// get returns the handle, for functions of tagbus.h.
@@ -123,6 +121,7 @@ private:
 		} catch (const would_deadlock &) { // its end is that of its bus
 			calls_.leave();
 			report("a destructor", std::current_exception());
+		} catch (const forked &) { // it is that of the parent
 		} catch (...) {
 			report("a destructor", std::current_exception());
 		}
