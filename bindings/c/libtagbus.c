@@ -729,8 +729,10 @@ struct room {
 static int again(struct room *r, tagbus_publisher *p)
 {
 	struct timespec look;
-	if (r->ms == 0)
+	if (r->ms == 0) {
+		say(TAGBUS_ENOROOM, "%s: the queues are full, and timeout_ms is 0: try again, or give it time to wait for slow subscribers", r->function);
 		return 0;
+	}
 	if (inside.on_loop) {
 		say(TAGBUS_EWOULDDEADLOCK, "%s: it would wait for the loop that calls it: use timeout_ms 0, or another thread", r->function);
 		return 0;

@@ -928,7 +928,9 @@ static void test_room(void)
 	CHECK(tagbus_publish_batch(x.p, m, 4, 0) == 0 && tagbus_last_code() == TAGBUS_ENOROOM, "batch");
 	CHECK(tagbus_publish_batch(x.p, m, 4, 50) == 0 && tagbus_last_code() == TAGBUS_ETIMEOUT, "batch");
 	FAILS(tagbus_reply(x.p, (const uint8_t *)"0123456789abcdef", 1, data, 1000, 0, 0), TAGBUS_ENOROOM);
-	FAILS(tagbus_publish_zero_copy(x.p, 1, data, sizeof data, 0, 20, NULL, NULL), TAGBUS_ETIMEOUT);
+	while ((code = tagbus_publish_zero_copy(x.p, 1, data, sizeof data, 0, 20, NULL, NULL)) == TAGBUS_OK)
+		sent++;
+	CHECK(code == TAGBUS_ETIMEOUT, "code %d", code);
 	tagbus_writer_init(w, x.p, 0);
 	MUST(tagbus_writer_add(w, 1, data, sizeof data, 0) == TAGBUS_OK);
 	FAILS(tagbus_writer_flush(w), TAGBUS_ENOROOM);
