@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere build build-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ build: ## bin/publisher, bin/subscriber and bin/tagbus
 
 build-etcd: ## bin/: tagbus-directory, and publisher-etcd, subscriber-etcd and tagbus-etcd, which the others hand over to
 	CGO_ENABLED=0 go -C directory/etcd build -o ../../bin/ ./cmd/...
+
+lib: ## bin/lib: the C library, libtagbus.so and libtagbus-core.so, with headers for C and C++, pkg-config and CMake; needs a C compiler (CC and GOARCH for another processor)
+	@scripts/lib.sh
+
+lib-etcd: ## the same, and libtagbus-core-etcd.so
+	@scripts/lib.sh etcd
 
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin

@@ -28,6 +28,7 @@ type dispatcher struct {
 	src *source
 
 	origin  retain.Origin   // of the messages of a page
+	shelved *share          // memory of the last page that is kept
 	batches []*Subscription // that have pending messages of this page
 
 	// What has several targets goes on here when one of them has panicked.
@@ -143,6 +144,8 @@ func (d *dispatcher) handOver(t target, m Message) bool {
 			d.batches = append(d.batches, t.sub)
 		}
 		t.sub.pending = append(t.sub.pending, m)
+	case t.sub.inbox == nil:
+		t.sub.shelf.add(d, m)
 	default:
 		return t.sub.enqueue(d.src, m)
 	}
@@ -177,7 +180,9 @@ func (d *dispatcher) deliverRun(sub *Subscription, turn uint32) {
 	switch {
 	case sub.batch != nil:
 		d.DeliveredAll(sub.gather(m, &d.Reader))
-	case sub.cfg.Policy.Lossless():
+	case sub.inbox == nil:
+		d.DeliveredAll(sub.shelf.addRun(d, m))
+	case sub.cfg.Policy.Lossless(): // of an inbox
 		d.DeliveredAll(sub.enqueueRun(d.src, m))
 	}
 }
@@ -212,6 +217,10 @@ func (d *dispatcher) deliverBatch() {
 	last := len(d.batches) - 1
 	sub := d.batches[last]
 	d.batches = d.batches[:last]
+	if sub.shelf != nil {
+		sub.shelf.commit(d)
+		return
+	}
 	batch := sub.pending
 	sub.pending = batch[:0]
 	if d.Moved() { // as in gets

@@ -49,6 +49,13 @@ var (
 	// delivers to a handler instead.
 	ErrHasHandler = errors.New("bus: subscription delivers to a handler: pass a nil handler to iterate")
 
+	// ErrNotBatches is returned by Subscription.TakeBatch, and yielded by Batches, when the
+	// subscription keeps no batches.
+	ErrNotBatches = errors.New("bus: subscription keeps no batches: set SubscriptionConfig.Batches, and pass a nil handler")
+
+	// ErrNoBatch is returned by Subscription.TakeBatch when nothing has come.
+	ErrNoBatch = errors.New("bus: no batch is there now")
+
 	// ErrRetainLimit is returned by Message.Retain when the retained memory is at its
 	// limit, SubscriberConfig.RetainBytes.
 	ErrRetainLimit = errors.New("bus: subscriber retains as much memory as it may: release messages, or raise RetainBytes")

@@ -76,7 +76,7 @@ func TestEvent_hooksMayCallEveryMethod(t *testing.T) {
 		must(t, h.out.WaitReceivers(h.ctx, tags.Of(7)))
 		h.requester, err = bus.NewRequester(h.out.Sender, h.sub.Subscriber, bus.RequesterConfig{Command: 7, Reply: 1})
 		must(t, err)
-		h.one, err = h.sub.Subscribe(tags.Of(1), nil)
+		h.one, err = h.sub.SubscribeWith(tags.Of(1), nil, bus.SubscriptionConfig{Batches: true})
 		must(t, err)
 		must(t, h.one.Wait(h.ctx))
 		synctest.Wait()
@@ -143,7 +143,17 @@ func (h *hookBed) subscriber(t *testing.T) {
 			}
 			return err
 		},
-	}}.check(t, "Wait", "Unsubscribe", "Messages")
+		"Batches": func() (err error) {
+			for _, err = range h.one.Batches(h.ctx) {
+				break
+			}
+			return err
+		},
+		"TakeBatch":     func() error { return noBatch(h.one.TakeBatch()) },
+		"ReadBatch":     func() error { return noBatch(h.one.ReadBatch()) },
+		"NotifyBatches": func() error { h.one.NotifyBatches(func() {}); return nil },
+		"Ended":         none(h.one.Ended),
+	}}.check(t, "Wait", "Unsubscribe", "Messages", "Batches")
 	must(t, h.one.Close())
 	hookCalls{h.requester, map[string]func() error{
 		"Request": func() error { _, err := h.requester.Request(h.ctx, nil); return err },
@@ -160,6 +170,10 @@ func (h *hookBed) subscriber(t *testing.T) {
 			_, err := h.sub.SubscribeBatch(tags.Of(1), func([]bus.Message) {}, bus.SubscriptionConfig{})
 			return err
 		},
+		"SubscribePages": func() error {
+			_, err := h.sub.SubscribePages(tags.Of(1), func(bus.Batch) {}, bus.SubscriptionConfig{})
+			return err
+		},
 		"State": func() error { _, err := h.sub.State(h.ctx, everything); return err },
 		"Stats": none(h.sub.Stats), "Instance": none(h.sub.Instance),
 		"TagStats":     func() error { _, err := h.sub.TagStats(h.ctx); return err },
@@ -168,6 +182,14 @@ func (h *hookBed) subscriber(t *testing.T) {
 	}}.check(t)
 	must(t, h.sub.Close())
 	close(h.subDone)
+}
+
+// noBatch takes that there is none for no error.
+func noBatch(_ bus.Batch, err error) error {
+	if errors.Is(err, bus.ErrNoBatch) {
+		return nil
+	}
+	return err
 }
 
 // sender calls all of a Sender.
@@ -214,6 +236,7 @@ func (h *hookBed) receiver(t *testing.T) {
 			}
 			return err
 		},
+		"Subscription": none(h.inbound.Subscription),
 	}}.check(t, "Drain", "Messages")
 	must(t, h.inbound.Close())
 }

@@ -57,15 +57,19 @@ type Message struct {
 //   - Threads: that of the handler, or of the iteration. Blocks: never.
 func (m *Message) Retain() error {
 	kept, turn, data, err := m.origin.Retain(m.turn, m.Data)
-	switch {
-	case err == nil:
-		m.origin, m.turn, m.Data = kept, turn, data
-		return nil
-	case errors.Is(err, retain.ErrLimit):
-		return ErrRetainLimit
-	default:
-		return ErrMessageOver
+	if err != nil {
+		return explainRetain(err)
 	}
+	m.origin, m.turn, m.Data = kept, turn, data
+	return nil
+}
+
+// explainRetain returns the user's error for one of package retain.
+func explainRetain(err error) error {
+	if errors.Is(err, retain.ErrLimit) {
+		return ErrRetainLimit
+	}
+	return ErrMessageOver
 }
 
 // Release ends Retain. After it neither m.Data nor the Data of a copy of m may be used.

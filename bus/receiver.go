@@ -72,7 +72,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 		return nil, err
 	}
 	r.observers = newObservers(r.sub.loop, &r.sub.alarms, cfg.Access, r.State, r.sub.event)
-	r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
+	r.in, err = r.sub.subscribe(cfg.Tags, handlers{each: h, pages: cfg.Pages}, cfg.Subscription) // before a sender can connect
 	if err == nil {
 		err = r.serve(dir)
 	}
@@ -155,6 +155,10 @@ func (r *Receiver) Tags() tags.Set { return r.cfg.Tags }
 // Subscription.Messages. To its senders, a message is handled when it is in the
 // queue.
 func (r *Receiver) Messages(ctx context.Context) iter.Seq2[Message, error] { return r.in.Messages(ctx) }
+
+// Subscription returns what a receiver has of its senders: for Batches, TakeBatch and
+// NotifyBatches of one whose Subscription keeps batches, and for Pause. It ends with the receiver.
+func (r *Receiver) Subscription() *Subscription { return r.in }
 
 // Stats returns the receiver's counters, correct to the page. Publishers counts the
 // connected senders.

@@ -28,16 +28,23 @@ func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
 //     SubscriptionConfig.Validate; ErrTooManyPolicies; ErrClosed.
 //   - Blocks: never.
 func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConfig) (*Subscription, error) {
-	return s.subscribe(set, h, nil, cfg)
+	return s.subscribe(set, handlers{each: h}, cfg)
 }
 
 // SubscribeBatch is SubscribeWith for a handler that takes all messages of a page
 // at once, for example to write them together. A nil handler queues.
 func (s *Subscriber) SubscribeBatch(set tags.Set, h BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
-	return s.subscribe(set, nil, h, cfg)
+	return s.subscribe(set, handlers{batch: h}, cfg)
 }
 
-func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
+// handlers has one at most.
+type handlers struct {
+	each  Handler
+	batch BatchHandler
+	pages func(Batch)
+}
+
+func (s *Subscriber) subscribe(set tags.Set, h handlers, cfg SubscriptionConfig) (*Subscription, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -51,7 +58,7 @@ func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg 
 	if err != nil {
 		return nil, err
 	}
-	sub := newSubscription(s, s.nextID.Add(1), set, h, batch, cfg, lane)
+	sub := newSubscription(s, s.nextID.Add(1), set, h, cfg, lane)
 	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
 		return nil, ErrClosed
 	}
@@ -131,12 +138,10 @@ func (sub *Subscription) finish(err error) {
 	sub.settle(err)
 	sub.end.Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
-	if sub.inbox != nil && sub.retired {
+	if sub.retired {
 		err = nil // an orderly end, after the messages on their way
 	}
-	if sub.inbox != nil {
-		sub.inbox.box.Close(err)
-	}
+	sub.endQueue(err)
 }
 
 // startPatience begins the wait for the first acknowledgement of a subscription. Loop
@@ -163,9 +168,7 @@ func (s *Subscriber) giveUp(sub *Subscription) {
 		}
 	}
 	sub.settle(err)
-	if sub.inbox != nil {
-		sub.inbox.box.Close(err)
-	}
+	sub.endQueue(err)
 	s.remove(sub)
 	s.event(Event{Kind: Problem, Tags: sub.live, Err: err})
 }

@@ -93,6 +93,12 @@ type SubscriptionConfig struct {
 	// Duplicates is what to do when several publishers serve a tag.
 	Duplicates Duplicates
 
+	// Batches keeps what comes for a subscription without handler page by page, for
+	// Subscription.Batches and TakeBatch. Where the transport can spare the memory nothing is
+	// copied. Messages works, too. Until they are taken, pages hold at most four times
+	// SubscriberConfig.QueueBytes of memory. Default: messages are copied, one by one.
+	Batches bool
+
 	// Timeout is how long the subscription waits for the first acknowledgement by a
 	// publisher. Without one it ends with a *NoPublisherError and a Problem event.
 	// Default 0: for ever.
@@ -103,7 +109,7 @@ type SubscriptionConfig struct {
 // subscriptions that have it in common share a lane. Replay matters only at the
 // start.
 func (c SubscriptionConfig) lane() SubscriptionConfig {
-	c.Replay, c.Duplicates, c.Timeout = 0, 0, 0
+	c.Replay, c.Duplicates, c.Batches, c.Timeout = 0, 0, false, 0
 	return c
 }
 
@@ -140,6 +146,10 @@ type ReceiverConfig struct {
 	// Duplicates and Timeout must be zero: several senders may send to a tag, at
 	// any time.
 	Subscription SubscriptionConfig
+
+	// Pages is called for all messages of a page at once, where the receiver has no handler; see
+	// Subscriber.SubscribePages. Default: none.
+	Pages func(Batch)
 
 	// MaxSenders is the largest number of connections. A further one is refused, unless
 	// a connection that has sent nothing gives way: the oldest of the address that has

@@ -43,7 +43,8 @@ type Subscription struct {
 	lane    uint16 // of every publisher's connection
 	handler Handler
 	batch   BatchHandler
-	inbox   *inbox // nil with either handler
+	inbox   *inbox // nil with either handler, and where a shelf has all
+	shelf   *shelf // nil unless batches are kept
 
 	closed   atomic.Bool
 	reaiming atomic.Bool   // reaim is posted
@@ -80,17 +81,40 @@ type outcome struct {
 // over reports whether the end has begun. Loop only.
 func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
 
-func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig, lane uint16) *Subscription {
+func newSubscription(owner *Subscriber, id uint64, set tags.Set, h handlers, cfg SubscriptionConfig, lane uint16) *Subscription {
 	sub := &Subscription{
-		owner: owner, id: id, set: set, live: set, handler: h, batch: batch, cfg: cfg, lane: lane,
+		owner: owner, id: id, set: set, live: set, handler: h.each, batch: h.batch, cfg: cfg, lane: lane,
 		ready: newOutcome(), ended: make(chan struct{}),
 	}
-	if h == nil && batch == nil {
+	if h.each != nil || h.batch != nil {
+		return sub
+	}
+	if cfg.Batches || h.pages != nil {
+		sub.shelf = newShelf(sub, owner.cfg.QueueBytes)
+		if sub.shelf.call = h.pages; h.pages != nil {
+			return sub
+		}
+	}
+	if !cfg.Batches || !cfg.Policy.Lossless() {
 		sub.inbox = newInbox(owner.cfg.QueueBytes, cfg.Policy.Kind, owner.retainer)
 		sub.overflow = sub.overflows
 	}
 	return sub
 }
+
+// endQueue ends what has the messages of a subscription without handler, behind them.
+func (sub *Subscription) endQueue(err error) {
+	if sub.inbox != nil {
+		sub.inbox.box.Close(err)
+	}
+	if sub.shelf != nil {
+		sub.shelf.end(err)
+	}
+}
+
+// Ended returns a channel that is closed when the subscription has ended, for whatever reason, and
+// no handler of it is called any more. Messages that are queued can still be read.
+func (sub *Subscription) Ended() <-chan struct{} { return sub.ended }
 
 func newOutcome() *outcome { return &outcome{done: make(chan struct{})} }
 
@@ -162,9 +186,7 @@ func (sub *Subscription) Close() error {
 	if sub.closed.Swap(true) {
 		return ErrClosed
 	}
-	if sub.inbox != nil {
-		sub.inbox.box.Close(nil)
-	}
+	sub.endQueue(nil)
 	if sub.owner.loop.OnLoop() {
 		sub.owner.remove(sub) // the next message of this very page is too late
 		return nil

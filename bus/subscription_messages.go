@@ -113,7 +113,11 @@ func (in *inbox) next(ctx context.Context) (drained bool, err error) {
 //     ErrOnLoop.
 func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		if sub.inbox == nil {
+		switch {
+		case sub.shelf != nil && sub.shelf.call == nil:
+			sub.messagesOfBatches(ctx, yield)
+			return
+		case sub.inbox == nil:
 			yield(Message{}, ErrHasHandler)
 			return
 		}
@@ -158,7 +162,11 @@ func (sub *Subscription) enqueue(src *source, m Message) bool {
 		q.request, data = true, append(id.id[:], data...)
 	}
 	if !sub.cfg.Policy.Lossless() {
-		return sub.inbox.box.PushLossy(sourceTag{src, m.Tag}, q, data, sub.overflow)
+		taken := sub.inbox.box.PushLossy(sourceTag{src, m.Tag}, q, data, sub.overflow)
+		if sub.shelf != nil {
+			sub.shelf.told()
+		}
+		return taken
 	}
 	if sub.inbox.box.Push(q, data) {
 		sub.stall(src)

@@ -5,6 +5,7 @@ package bus_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,9 +18,10 @@ import (
 // slowly, and may lose them, stopped the connection that it shares with a recorder.
 func TestSubscription_aMonitorHoldsUpNoRecorder(t *testing.T) {
 	const n, kept = 3000, 50
-	for _, text := range []string{"drop-newest", "drop-oldest", "latest", "sample:1"} {
+	for _, text := range []string{"drop-newest", "drop-oldest", "latest", "sample:1", "drop-newest, batches", "drop-oldest, batches", "latest, batches"} {
 		t.Run(text, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				text, batches := strings.CutSuffix(text, ", batches")
 				b := newBed(t)
 				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 16 << 10}})
 				s := b.subscriber(bus.SubscriberConfig{Receiving: bus.Receiving{QueueBytes: kept * (64 + 100)}})
@@ -27,7 +29,7 @@ func TestSubscription_aMonitorHoldsUpNoRecorder(t *testing.T) {
 				subscribe(t, s, tags.Of(1, 2), record.handle)
 				policy, err := bus.ParsePolicy(text)
 				must(t, err)
-				monitor, err := s.SubscribeWith(tags.Of(1, 2), nil, bus.SubscriptionConfig{Policy: policy})
+				monitor, err := s.SubscribeWith(tags.Of(1, 2), nil, bus.SubscriptionConfig{Policy: policy, Batches: batches})
 				must(t, err)
 				must(t, monitor.Wait(t.Context()))
 				for i := range n {

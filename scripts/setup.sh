@@ -18,7 +18,9 @@ busybox_is_static() { command -v busybox && ! ldd "$(command -v busybox)"; }
 # A command that works where the packages are installed, the packages, and who
 # needs them.
 wanted=(
-  "gcc -E -include stdlib.h -xc /dev/null|gcc libc6-dev|the race detector, which needs cgo (make race)"
+  "gcc -E -include stdlib.h -xc /dev/null|gcc libc6-dev|the race detector, which needs cgo (make race), and the C library (make lib)"
+  "g++ -E -include string -xc++ /dev/null|g++|the tests of the headers for C++"
+  "cmake --version|cmake|the test of the CMake config of the C library"
   "pkg-config --atleast-version=1.11 libfabric|libfabric-dev pkg-config|the RDMA backend (-tags libfabric)"
   "pkg-config --exists libzmq|libzmq3-dev pkg-config|bench/, to compare with libzmq"
   "ip -V|iproute2|the tests in network namespaces"

@@ -14,7 +14,7 @@ git ls-files --cached --others --exclude-standard | grep -v '\(^\|/\)testdata/\|
   *,'#!'*) where=1a mark='#' ;; # a script starts with the program that reads it
   *.py,*) where=1i mark='#' ;;
   # An empty line keeps it out of the comment of the package.
-  *.go,* | *.c,* | *.h,* | *.js,* | *.mjs,*) where=1i mark='//' ;;
+  *.go,* | *.c,* | *.h,* | *.cpp,* | *.hpp,* | *.js,* | *.mjs,*) where=1i mark='//' ;;
   *) continue ;;
   esac
   head -n 3 "$file" | grep -qF "$line" && continue

@@ -41,6 +41,11 @@ var table = []rule{
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
 	}},
+	{"cmd/libtagbus/core", "how C calls a function does not depend on what it does", []string{"C", "bus", "tags", "cmd/libtagbus/objects", "golang.org/x/sys/unix"}},
+	{"cmd/libtagbus", "the core is all there is to it", []string{"cmd/libtagbus/core"}},
+	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
+		"access", "bus", "bus/directory", "bus/state", "cmd/internal/cli", "cmd/internal/stateapi", "cmd/internal/units", "identity", "internal/build", "node", "tags", "golang.org/x/sys/unix",
+	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"access", "acl", "identity", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
@@ -49,6 +54,10 @@ var table = []rule{
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
 		"github.com/prometheus/client_golang/prometheus/promhttp", "github.com/prometheus/client_model/go",
 	}},
+	{"bindings/go/examples/...", "an example shows what a user can import, and its peers in other languages take certificates", []string{
+		"bindings/go/examples/...", "access", "identity", "node", "bus", "tags",
+	}},
+	{"bindings", "it has only tests", nil},
 	{"examples/...", "an example shows what a user can import", []string{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},
@@ -171,6 +180,7 @@ var table = []rule{
 	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},
 	{"internal/testkit", "how much tests do depends on nothing", nil},
 	{"internal/testkit/away", "a file system of tests depends on nothing", []string{"golang.org/x/sys/unix"}},
+	{"internal/testkit/clib", "the C library is built by a script, whatever is in it", []string{"internal/testkit", "golang.org/x/sys/unix"}},
 	{"internal/testkit/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
 	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "golang.org/x/sys/unix"}},

@@ -22,6 +22,8 @@ func TestCheckLicence(t *testing.T) {
 		".git/hook":          file("#!/bin/sh\n"),
 		"in/the/doc.go":      file("// " + line + "// Package a has it in its comment.\npackage a\n"),
 		"without.c":          file("int x;\n"),
+		"without.hpp":        file("int x;\n"),
+		"good.cpp":           file("// " + line + "\nint x;\n"),
 		"other/licence.h":    file("// SPDX-License-Identifier: MIT\n\nint x;\n"),
 		".ci/run":            file("#!/bin/sh\n"),
 		"test/without/ext":   file("#!/bin/sh\ntrue\n"),
@@ -32,11 +34,11 @@ func TestCheckLicence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{".ci/run", "build/tagged.go", "in/the/doc.go", "other/licence.h", "test/without/ext", "without.c"}
+	want := []string{".ci/run", "build/tagged.go", "in/the/doc.go", "other/licence.h", "test/without/ext", "without.c", "without.hpp"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want (-) and got (+) differ:\n%s", diff)
 	}
-	if want := 10; seen != want {
+	if want := 12; seen != want {
 		t.Errorf("got %d files looked at, want %d", seen, want)
 	}
 }

@@ -83,7 +83,7 @@ func withoutLicence(module fs.FS) (lacking []string, seen int, err error) {
 				return nil // others have written it, and TestUPlotIsWhatItsAuthorsPublish knows it
 			}
 			fallthrough
-		case ext == ".go", ext == ".c", ext == ".h":
+		case ext == ".go", ext == ".c", ext == ".h", ext == ".cpp", ext == ".hpp":
 			named = first+"\n" == "// "+line && strings.HasPrefix(rest, "\n")
 		default:
 			return nil

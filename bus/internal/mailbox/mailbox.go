@@ -145,6 +145,19 @@ func (b *Box[K, M]) Next(ctx context.Context) (drained bool, err error) {
 	}
 }
 
+// TryNext is Next without waiting: it makes messages ready if some have come. Nothing is drained
+// where they come by PushLossy.
+func (b *Box[K, M]) TryNext() bool {
+	b.recycle()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.filled.messages) == 0 {
+		return false
+	}
+	b.reading, b.filled = b.filled, b.reading
+	return true
+}
+
 // Take returns the next of the messages, or runs, that Next made ready. Its data is valid until
 // Next is called again.
 func (b *Box[K, M]) Take() (m M, data []byte, ok bool) {

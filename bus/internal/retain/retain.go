@@ -160,11 +160,40 @@ func (o *Origin) Retain(turn uint32, data []byte) (kept *Origin, keptTurn uint32
 	if o.keep == nil {
 		return o, turn, data, nil
 	}
-	kept, data, err = o.retainer.retain(o, turn, data, id)
+	kept, own, err := o.retainer.retain(o, turn, len(data), id)
 	if err != nil {
 		return nil, 0, nil, err
 	}
+	if own {
+		data = append(make([]byte, 0, len(data)), data...)
+	}
 	return kept, kept.turn.Load(), data, nil
+}
+
+// RetainAll keeps the messages of a turn together, with all that lies in its memory, as Retain
+// keeps one: they count as one message.
+//
+//   - size: of their data.
+//   - own: the memory is not kept, and its user makes a copy of the data.
+//   - Errors: ErrLimit; ErrOver.
+func (o *Origin) RetainAll(turn uint32, size int) (kept *Origin, keptTurn uint32, own bool, err error) {
+	switch {
+	case o == nil || o.kind == made:
+		return &Origin{kind: copied}, 0, true, nil
+	case o.of != nil:
+		o = o.of
+	}
+	if o.turn.Load() != turn {
+		return nil, 0, false, ErrOver
+	}
+	if o.keep == nil { // it is retained already
+		return &Origin{kind: copied}, 0, true, nil
+	}
+	kept, own, err = o.retainer.retain(o, turn, size, ID{})
+	if err != nil {
+		return nil, 0, false, err
+	}
+	return kept, kept.turn.Load(), own, nil
 }
 
 // Release ends Retain, and reports whether the message was ever retained: its data is
@@ -183,22 +212,20 @@ func (o *Origin) Release(turn uint32) bool {
 	return true
 }
 
-// retain keeps a message whose memory belongs to o.
-func (r *Retainer) retain(o *Origin, turn uint32, data []byte, id ID) (kept *Origin, _ []byte, err error) {
+// retain keeps messages of size bytes whose memory belongs to o. own: they are to be copied.
+func (r *Retainer) retain(o *Origin, turn uint32, size int, id ID) (kept *Origin, own bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := o.hold
 	if h == nil || h.messages == 0 || o.heldIn != turn {
-		if h, err = r.newHold(o, len(data)); err != nil {
-			return nil, nil, err
+		if h, err = r.newHold(o, size); err != nil {
+			return nil, false, err
 		}
-		if h.memory == nil {
-			data = append(make([]byte, 0, len(data)), data...)
-		} else {
+		if own = h.memory == nil; !own {
 			o.hold, o.heldIn = h, turn
 		}
 	} else if !r.fits(MessageBytes) {
-		return nil, nil, ErrLimit
+		return nil, false, ErrLimit
 	}
 	h.messages++
 	r.messages++
@@ -209,7 +236,7 @@ func (r *Retainer) retain(o *Origin, turn uint32, data []byte, id ID) (kept *Ori
 		r.free, kept.next = kept.next, nil
 	}
 	kept.hold, kept.id = h, id
-	return kept, data, nil
+	return kept, own, nil
 }
 
 // newHold keeps the memory of o, or makes room for a copy of n bytes.

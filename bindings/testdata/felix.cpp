@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// felix BUS: a program for felix-client-thread, on a bus; it prints what is not as it should be.
+
+#include <felix/felix_client_exception.hpp>
+#include <felix/felix_client_properties.h>
+#include <felix/felix_client_status.h>
+#include <felix/felix_client_thread.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <stdexcept>
+
+static int failures;
+
+#define EXPECT(x) \
+	do { \
+		if (!(x)) { \
+			failures++; \
+			std::printf("%d: %s\n", __LINE__, #x); \
+		} \
+	} while (0)
+
+#define THROWS(x, type) \
+	do { \
+		try { \
+			x; \
+			EXPECT(!"throws " #type); \
+		} catch (const type &e) { \
+			EXPECT(e.what()[0] != 0); \
+		} \
+	} while (0)
+
+static const std::uint8_t *bytes(const char *s) { return reinterpret_cast<const std::uint8_t *>(s); }
+
+// User is a program as they are written for felix-client-thread.
+class User {
+public:
+	User()
+	{
+		config.on_init_callback = std::bind(&User::on_init, this);
+		config.on_data_callback = std::bind(&User::on_data, this, std::placeholders::_1, std::placeholders::_2, std::placeholders::_3,
+			std::placeholders::_4);
+		config.on_connect_callback = std::bind(&User::on_connect, this, std::placeholders::_1);
+		config.on_disconnect_callback = std::bind(&User::on_disconnect, this, std::placeholders::_1);
+		config.property[FELIX_CLIENT_LOCAL_IP_OR_INTERFACE] = "127.0.0.1";
+		config.property[FELIX_CLIENT_LOG_LEVEL] = "error";
+		config.property[FELIX_CLIENT_BUS_GROUP_NAME] = "FELIX";
+		config.property[FELIX_CLIENT_VERBOSE_BUS] = "False";
+		config.property[FELIX_CLIENT_NETIO_PAGES] = "256";
+		config.property[FELIX_CLIENT_NETIO_PAGESIZE] = "65536";
+	}
+	FelixClientThread::ConfigV2 config;
+	std::atomic<int> inits{0}, messages{0}, truncated{0}, connects{0}, disconnects{0}, early{0}, elsewhere{0};
+
+private:
+	void on_init()
+	{
+		inits++;
+		thread = std::this_thread::get_id();
+	}
+	void on_connect(std::uint64_t) { connects++; }
+	void on_disconnect(std::uint64_t) { disconnects++; }
+	void on_data(std::uint64_t fid, const std::uint8_t *data, std::size_t size, std::uint8_t status)
+	{
+		early += connects == 0;
+		elsewhere += std::this_thread::get_id() != thread;
+		EXPECT(fid >= 0x10 && fid <= 0x12 && size == 4 && data[0] == 'd');
+		truncated += status == FELIX_STATUS_FW_TRUNC;
+		messages++;
+	}
+	std::thread::id thread;
+};
+
+static void until(const std::function<bool()> &condition)
+{
+	while (!condition())
+		std::this_thread::yield();
+}
+
+static void receive(User &user, FelixClientThread &client, tagbus::Bus &bus)
+{
+	auto publisher = std::make_unique<tagbus::Publisher>(bus, "0x10-0x1f");
+	client.subscribe(0x10);
+	client.subscribe({0x10, 0x11, 0x12});
+	for (unsigned i = 0; i < 3000; i++)
+		publisher->publish(0x10 + i % 3, "data", FELIX_STATUS_FW_TRUNC);
+	publisher->flush();
+	until([&] { return user.messages == 3000; });
+	EXPECT(user.truncated == 3000 && user.early == 0 && user.elsewhere == 0 && user.inits == 1 && user.connects == 3);
+	THROWS(client.subscribe(0x99), FelixClientResourceNotAvailableException);
+	client.unsubscribe(0x11);
+	client.unsubscribe(0x99);
+	client.unsubscribe(0x77);
+	until([&] { return user.disconnects == 1; });
+	publisher.reset();
+	until([&] { return user.disconnects == 3; });
+	tagbus::Publisher again(bus, "0x10-0x1f");
+	until([&] { return user.connects == 5; });
+	client.unsubscribe(std::vector<std::uint64_t>{0x10, 0x12});
+	client.subscribe(0x12);
+}
+
+static void send(FelixClientThread &client, tagbus::Bus &bus)
+{
+	std::atomic<int> got{0};
+	tagbus::Receiver receiver(bus, "0x500", "", [&](const tagbus::Batch &b) { got += static_cast<int>(b.size()); });
+	client.init_send_data(0x500);
+	client.send_data(0x500, bytes("abc"), 3, true);
+	client.send_data(0x500, std::vector<const std::uint8_t *>{bytes("a"), bytes("b")}, {1, 1});
+	until([&] { return got == 3; });
+	THROWS(client.send_data(0x500, std::vector<const std::uint8_t *>{bytes("a")}, {}), FelixClientException);
+	THROWS(client.send_data(0x501, bytes("abc"), 3), FelixClientResourceNotAvailableException);
+	const std::vector<std::uint8_t> big(64 << 20);
+	THROWS(client.send_data(0x500, big.data(), big.size()), FelixClientMessageTooBigException);
+	THROWS(client.send_data(0x500, std::vector<const std::uint8_t *>{bytes("a"), big.data()}, {1, big.size()}), FelixClientPartiallyCompletedException);
+	std::vector<FelixClientThread::Reply> replies;
+	EXPECT(client.send_cmd({1, 2}, FelixClientThread::Cmd::GET, {"REG"}, replies) == FelixClientThread::Status::ERROR_NO_CONNECTION && replies.size() == 2);
+	EXPECT(FelixClientThread::to_string(FelixClientThread::Status::OK) == "OK");
+}
+
+int main(int, char **argv)
+try {
+	User user;
+	THROWS(FelixClientThread{user.config}, FelixClientException); // no BUS_DIR
+	user.config.property[FELIX_CLIENT_BUS_DIR] = argv[1];
+	user.config.property[FELIX_CLIENT_TIMEOUT] = "soon";
+	THROWS(FelixClientThread{user.config}, FelixClientException);
+	user.config.property[FELIX_CLIENT_READ_ENV] = "True";
+	setenv("FELIX_CLIENT_TIMEOUT", "500", 1);
+	std::atomic<int> reported{0};
+	tagbus::set_exception_handler([&](std::string_view, std::exception_ptr) { reported++; });
+	FelixClientThread client(user.config);
+	client.exec([] { throw std::runtime_error("from exec"); });
+	until([&] { return reported == 1; });
+	tagbus::Bus bus(std::string(argv[1]) + "/FELIX");
+	receive(user, client, bus);
+	send(client, bus);
+	client.exec([&] { client.unsubscribe(0x12); }); // from a callback
+	return failures > 0;
+} catch (const std::exception &e) {
+	std::printf("it throws %s\n", e.what());
+	return 1;
+}

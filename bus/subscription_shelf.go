@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// Of parcels.
+const (
+	// leastShared is the least size of a page that is kept in the memory of the transport. Less
+	// is copied: that is cheap, and would keep much memory around it.
+	leastShared = 2 << 10
+
+	// mostShared is how many times its size the memory of a page may have.
+	mostShared = 4
+
+	parcelMessages = 1024     // of one that is made of single messages
+	ownBytes       = 64 << 10 // of its memory, and of that of a free one
+	freeParcels    = 16
+)
+
+// shelf has the pages of a subscription that keeps batches, on their way from the loop to those
+// that take them. What a policy may lose is in the box of the inbox until then, message by message.
+type shelf struct {
+	sub   *Subscription
+	limit int // payload, and mailbox.MessageBytes for each message
+	ready atomic.Pointer[func()]
+	call  func(Batch)   // instead of all that follows
+	woken chan struct{} // capacity 1; for next
+
+	mu      sync.Mutex
+	filled  ring.Ring[*parcel]
+	cost    int // of filled
+	full    bool
+	ended   bool
+	err     error
+	free    []*parcel
+	alone   bool   // a batch that is taken does not count
+	ahead   single // of the box, behind the last parcel that was made of it
+	isAhead bool
+
+	reading reading // of Messages
+
+	waits atomic.Bool // take has found nothing, and is to be told
+
+	// Loop only.
+	open    *parcel // of the page that is being delivered
+	telling bool    // tell is posted
+}
+
+// reading is what Messages has taken, for one iteration after the other. One goroutine at a time.
+type reading struct {
+	batch    Batch
+	messages []Message
+	at       int
+}
+
+// single is a message of the box.
+type single struct {
+	queued
+	data []byte
+}
+
+// parcel is a Batch.
+type parcel struct {
+	shelf      *shelf
+	generation atomic.Uint32
+	origin     retain.Origin
+	publisher  *Peer
+	parts      []part
+	messages   int
+	bytes      int // payload
+	size       int // of the page, as far as it is kept
+
+	requests bool        // some have an id
+	page     *dispatcher // that delivers it now, where nothing is copied or kept yet
+	memory   *share      // nil: own
+	own      []byte
+	left     bool // own belongs to messages that are retained
+
+	alone    bool // it is taken, and does not count
+	kept     *retain.Origin
+	keptTurn uint32
+}
+
+// part is a message, or a run of plain ones.
+type part struct {
+	tag     tags.Tag
+	status  Status
+	run     bool
+	counter uint64  // of the first
+	id      wire.ID // of a request
+	n       int
+	data    []byte // the payload, or the run
+}
+
+// share is memory of the transport with parcels in it.
+type share struct {
+	netio.Retained
+	users atomic.Int32
+}
+
+// use adds a user, unless the memory was given back.
+func (s *share) use() bool {
+	for {
+		n := s.users.Load()
+		if n == 0 {
+			return false
+		}
+		if s.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Release implements netio.Retained.
+func (s *share) Release() {
+	if s.users.Add(-1) == 0 {
+		s.Retained.Release()
+	}
+}
+
+func newShelf(sub *Subscription, limit int) *shelf {
+	return &shelf{sub: sub, limit: limit, woken: make(chan struct{}, 1)}
+}
+
+// add adds a message of the page that is being delivered. Loop only.
+func (s *shelf) add(d *dispatcher, m Message) {
+	p := s.opened(d)
+	id := m.RequestID().id
+	p.parts = append(p.parts, part{tag: m.Tag, status: m.Status, counter: m.Counter, id: id, n: 1, data: m.Data})
+	p.requests = p.requests || id != (wire.ID{})
+	p.messages++
+	p.bytes += len(m.Data)
+	p.size += len(m.Data)
+}
+
+// addRun adds the plain messages that follow. The first is like m. Loop only.
+func (s *shelf) addRun(d *dispatcher, m Message) (messages, bytes int) {
+	run, messages := d.Reader.Run()
+	if messages == 0 {
+		return 0, 0
+	}
+	bytes = len(run) - messages*wire.PlainBytes
+	p := s.opened(d)
+	p.parts = append(p.parts, part{tag: m.Tag, run: true, counter: m.Counter, n: messages, data: run})
+	p.messages += messages
+	p.bytes += bytes
+	p.size += len(run)
+	return messages, bytes
+}
+
+// opened returns the parcel of the page that is being delivered. Loop only.
+func (s *shelf) opened(d *dispatcher) *parcel {
+	if s.open == nil {
+		s.open = s.parcel()
+		s.open.publisher = d.src.contact.peer
+		d.batches = append(d.batches, s.sub)
+	}
+	return s.open
+}
+
+// commit puts what was added of a page where it can be taken. Loop only.
+func (s *shelf) commit(d *dispatcher) {
+	p := s.open
+	s.open = nil
+	if d.Moved() { // as in gets
+		p.keepOnly(s.sub.live)
+	}
+	if p.messages == 0 || s.sub.closed.Load() || d.src.sub.closed.Load() {
+		s.recycle(p)
+		return
+	}
+	if s.call != nil {
+		s.deliver(d, p)
+		return
+	}
+	if p.memory = d.share(p.size); p.memory == nil {
+		p.copy()
+	}
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		p.drop()
+		return
+	}
+	s.filled.Push(p)
+	s.cost += p.cost()
+	s.full = s.cost >= s.limit
+	full := s.full
+	s.mu.Unlock()
+	if full {
+		s.sub.stall(d.src)
+	}
+	s.told()
+}
+
+// share keeps the memory of the page that is being delivered, nil: it is to be copied. What is
+// kept is at most mostShared times what lies in it.
+//
+//   - size: of what lies in it.
+func (d *dispatcher) share(size int) *share {
+	if size < leastShared {
+		return nil
+	}
+	memory, known, err := d.hold()
+	if err != nil {
+		return nil
+	}
+	if !known && size < memory.Bytes()/mostShared {
+		memory.Release()
+		return nil
+	}
+	return memory
+}
+
+// hold keeps the memory of the page that is being delivered.
+//
+//   - known: it was kept before, of an earlier page.
+//   - Errors: those of netio.Endpoint.Retain.
+func (d *dispatcher) hold() (memory *share, known bool, err error) {
+	if d.src.contact.ep == nil {
+		return nil, false, netio.ErrNoMessage
+	}
+	kept, err := d.src.contact.ep.Retain()
+	if err != nil {
+		return nil, false, err
+	}
+	if last := d.shelved; last != nil && last.Retained == kept && last.use() {
+		kept.Release()
+		return last, true, nil
+	}
+	d.shelved = &share{Retained: kept}
+	d.shelved.users.Store(1)
+	return d.shelved, false, nil
+}
+
+// deliver calls the handler of batches. Loop only.
+func (s *shelf) deliver(d *dispatcher, p *parcel) {
+	p.page = d
+	b := Batch{p, p.generation.Load()}
+	tag, messages := p.parts[0].tag, p.messages // the handler may release it
+	defer func() {
+		v := recover()
+		p.page = nil
+		b.over()
+		if v != nil {
+			d.panicked(tag, messages, v)
+		}
+	}()
+	s.call(b)
+}
+
+// told has those that wait for something told, at the end of the turn. Loop only.
+func (s *shelf) told() {
+	if s.waits.Load() && !s.telling {
+		s.telling = true
+		if !s.sub.owner.loop.Post(s.tell) {
+			s.tell()
+		}
+	}
+}
+
+// tell tells those that wait. Loop only.
+func (s *shelf) tell() {
+	s.telling = false
+	s.wake()
+}
+
+// wake tells those that wait, if any do.
+func (s *shelf) wake() {
+	if !s.waits.Swap(false) {
+		return
+	}
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+	if ready := s.ready.Load(); ready != nil {
+		(*ready)()
+	}
+}
+
+// end ends the shelf behind its parcels. The first call decides the reason; nil: there is none.
+func (s *shelf) end(err error) {
+	s.mu.Lock()
+	if !s.ended {
+		s.ended, s.err = true, err
+	}
+	s.mu.Unlock()
+	s.wake()
+}
+
+// next takes a batch, and waits for one.
+//
+// Errors: as Subscription.TakeBatch without ErrNoBatch and ErrRetainLimit; the cause of the end of
+// ctx.
+func (s *shelf) next(ctx context.Context) (Batch, error) {
+	for {
+		if ctx.Err() != nil {
+			return Batch{}, context.Cause(ctx)
+		}
+		b, err := s.take(false)
+		if !errors.Is(err, ErrNoBatch) {
+			if err == nil {
+				s.pass()
+			}
+			return b, err
+		}
+		select {
+		case <-s.woken:
+			if ctx.Err() != nil {
+				s.pass()
+			}
+		case <-ctx.Done():
+			return Batch{}, context.Cause(ctx)
+		}
+	}
+}
+
+// pass wakes the next of those that wait in next, as one wake-up was for all that has come.
+func (s *shelf) pass() {
+	s.mu.Lock()
+	more := s.filled.Len() > 0 || s.isAhead || s.ended
+	if !more {
+		s.waits.Store(true) // for the others
+	}
+	s.mu.Unlock()
+	if more {
+		select {
+		case s.woken <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take takes the next batch.
+//
+//   - counts: it counts as retained.
+//   - Errors: as Subscription.TakeBatch.
+func (s *shelf) take(counts bool) (b Batch, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fill(); err != nil {
+		return Batch{}, err
+	}
+	p := *s.filled.Front()
+	if counts {
+		if !s.alone {
+			s.alone, p.alone = true, true
+		} else if err := p.retain(); err != nil {
+			return Batch{}, err
+		}
+	}
+	s.filled.Pop()
+	if s.cost -= p.cost(); s.full && s.cost <= s.limit/2 {
+		s.full = false
+		s.sub.owner.loop.Post(s.sub.unpause)
+	}
+	return Batch{p, p.generation.Load()}, nil
+}
+
+// fill has a parcel in filled, or says why there is none. mu is held.
+func (s *shelf) fill() error {
+	if s.filled.Len() > 0 {
+		return nil
+	}
+	if s.unbox() {
+		return nil
+	}
+	if !s.ended {
+		s.waits.Store(true)
+		if s.unbox() { // what came before that was not told
+			return nil
+		}
+		return ErrNoBatch
+	}
+	if s.err != nil {
+		return s.err
+	}
+	return io.EOF
+}
+
+// unbox makes a parcel of messages of the box. mu is held.
+func (s *shelf) unbox() bool {
+	if s.sub.inbox == nil {
+		return false
+	}
+	box := s.sub.inbox.box
+	m, ok := s.single()
+	if !ok && box.TryNext() {
+		m, ok = s.single()
+	}
+	if !ok {
+		return false
+	}
+	p := s.newParcel()
+	p.publisher = m.publisher
+	for ok && m.publisher == p.publisher && p.fits(m) {
+		p.addSingle(m)
+		m, ok = s.single()
+	}
+	if ok {
+		s.ahead, s.isAhead = m, true
+	}
+	s.filled.Push(p)
+	s.cost += p.cost()
+	return true
+}
+
+// single returns the next message that the box has ready. mu is held.
+func (s *shelf) single() (single, bool) {
+	if s.isAhead {
+		m := s.ahead
+		s.ahead, s.isAhead = single{}, false
+		return m, true
+	}
+	m, data, ok := s.sub.inbox.box.Take()
+	return single{m, data}, ok
+}
+
+// parcel returns an empty parcel.
+func (s *shelf) parcel() *parcel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newParcel()
+}
+
+// newParcel is parcel; mu is held.
+func (s *shelf) newParcel() *parcel {
+	if last := len(s.free) - 1; last >= 0 {
+		p := s.free[last]
+		s.free[last] = nil
+		s.free = s.free[:last]
+		return p
+	}
+	p := &parcel{shelf: s}
+	p.origin.Init(s.sub.owner.retainer, p.keep)
+	return p
+}
+
+// recycle takes back a parcel of which nothing is used any more.
+func (s *shelf) recycle(p *parcel) {
+	clear(p.parts)
+	if p.left || cap(p.own) > ownBytes {
+		p.own = nil
+	}
+	p.parts, p.own, p.publisher, p.memory, p.left = p.parts[:0], p.own[:0], nil, nil, false
+	p.messages, p.bytes, p.size, p.requests = 0, 0, 0, false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.alone {
+		p.alone, s.alone = false, false
+	}
+	if len(s.free) < freeParcels {
+		s.free = append(s.free, p)
+	}
+}

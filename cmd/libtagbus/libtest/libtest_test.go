@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package libtest_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/clib"
+)
+
+const sources = "cmd/libtagbus/libtest/testdata/"
+
+var strict = []string{"-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"}
+
+// TestTheHeader compiles as C99 and as C++17 without a warning, and keeps its sizes and offsets.
+func TestTheHeader(t *testing.T) {
+	for _, test := range []struct{ compiler, language, standard string }{
+		{"gcc", "c", "-std=c99"}, {"gcc", "c", "-std=c11"}, {"g++", "c++", "-std=c++17"}, {"g++", "c++", "-std=c++20"},
+	} {
+		t.Run(test.language+test.standard, func(t *testing.T) {
+			flags := append([]string{test.standard, "-c", "-x", test.language}, strict...)
+			clib.Compile(t, test.compiler, "layout.o", append(flags, sources+"layout.c")...)
+		})
+	}
+}
+
+// TestTheSymbols: the library exports what the header declares, each with the version of the ABI, and
+// the core one symbol.
+func TestTheSymbols(t *testing.T) {
+	dir := clib.Build(t)
+	header, err := os.ReadFile(filepath.Join(clib.Root(t), "bindings/c/tagbus.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, m := range regexp.MustCompile(`TAGBUS_API [^;(]*?(tagbus_\w+)\(`).FindAllSubmatch(header, -1) {
+		want = append(want, string(m[1])+"@@TAGBUS_0")
+	}
+	slices.Sort(want)
+	if len(want) < 45 {
+		t.Fatalf("the header declares %d functions", len(want))
+	}
+	if diff := cmp.Diff(want, slices.DeleteFunc(symbols(t, filepath.Join(dir, "libtagbus.so.0")), func(s string) bool { return s == "TAGBUS_0" })); diff != "" {
+		t.Errorf("symbols (-header +library):\n%s", diff)
+	}
+	if got := symbols(t, filepath.Join(dir, "libtagbus-core.so")); !slices.Equal(got, []string{"tagbus_core_v1"}) {
+		t.Errorf("the core exports %v", got)
+	}
+}
+
+// symbols returns what a library exports.
+func symbols(t *testing.T, library string) (names []string) {
+	t.Helper()
+	out, err := exec.Command(clib.Compiler(t, "nm"), "-D", "--defined-only", library).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		names = append(names, fields[len(fields)-1])
+	}
+	slices.Sort(names)
+	return names
+}
+
+// traps are those of traps.c. Each is a process of its own.
+var traps = []string{
+	"works", "fork", "signals", "dlclose", "panic", "load", "views", "exit", "opens", "closing", "zero-copy",
+	"handles", "texts", "limits", "slow", "next", "request", "room",
+}
+
+// TestTraps: what can go wrong between C and Go, and between a program and its threads.
+func TestTraps(t *testing.T) {
+	dir := clib.Build(t)
+	program := clib.Compile(t, "gcc", "traps", append(append([]string{"-std=c11"}, strict...), append([]string{sources + "traps.c"}, clib.Link(dir)...)...)...)
+	out, _ := exec.Command(program).Output() // it names its tests, and fails
+	if got := strings.Fields(string(out)); !slices.Equal(got, traps) {
+		t.Fatalf("the program has %v, want %v", got, traps)
+	}
+	for _, name := range traps {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runTrap(t, program, name, dir)
+		})
+	}
+}
+
+// runTrap runs one of traps.c.
+func runTrap(t *testing.T, program, name, dir string, env ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, name, filepath.Join(t.TempDir(), "bus"))
+	cmd.Env = append(append(os.Environ(), "TAGBUS_TEST_CORE="+filepath.Join(dir, "libtagbus-core.so")), env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	said := slices.DeleteFunc(slices.Collect(strings.Lines(out.String())), func(line string) bool {
+		return strings.Contains(line, "event loop is blocked") // a machine that is busy
+	})
+	if err != nil || len(said) > 0 {
+		t.Errorf("%v\n%s", err, strings.Join(said, ""))
+	}
+}
+
+// TestTraps_sanitized runs them with the C part under AddressSanitizer, and under ThreadSanitizer.
+func TestTraps_sanitized(t *testing.T) {
+	if !testkit.All() {
+		t.Skip("without TAGBUS_TESTS=all")
+	}
+	dir := clib.Build(t)
+	for _, test := range []struct {
+		sanitizer string
+		env       string
+		leave     []string
+	}{
+		{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0", nil},
+		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0", []string{"fork"}}, // threads in a child of fork
+	} {
+		t.Run(test.sanitizer, func(t *testing.T) {
+			// The program alone is without it: it does not see what Go orders between threads.
+			object := clib.Compile(t, "gcc", "traps.o", "-std=c11", "-c", sources+"traps.c")
+			program := clib.Compile(t, "gcc", "traps", "-std=c11", "-fsanitize="+test.sanitizer, object, "bindings/c/libtagbus.c", "-rdynamic", "-ldl", "-lpthread")
+			leave := append(test.leave, "load", "dlclose") // they need a library beside a core
+			for _, name := range traps {
+				if slices.Contains(leave, name) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
+					runTrap(t, program, name, dir, test.env, "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package objects_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/cmd/libtagbus/objects"
+)
+
+func TestCodesOfErrors(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want objects.Code
+	}{
+		{nil, objects.OK},
+		{bus.ErrClosed, objects.Closed},
+		{fmt.Errorf("x: %w", bus.ErrOnLoop), objects.WouldDeadlock},
+		{bus.ErrNoResources, objects.NoRoom},
+		{&bus.PublishError{Err: bus.ErrUnknownTag}, objects.UnknownTag},
+		{&bus.PublishError{Err: bus.ErrMessageTooLarge}, objects.TooLarge},
+		{&bus.PublishError{Err: fmt.Errorf("%w: %w", bus.ErrNoReceiver, context.DeadlineExceeded)}, objects.NoReceiver},
+		{&bus.PublishError{Err: context.DeadlineExceeded}, objects.Timeout},
+		{&bus.AckError{Err: context.DeadlineExceeded}, objects.Unacked},
+		{&bus.NoReplyError{Err: context.DeadlineExceeded}, objects.NoReply},
+		{&bus.NoPublisherError{}, objects.NoPublisher},
+		{&bus.NoPublisherError{Err: bus.ErrPolicyRefused}, objects.Denied},
+		{&bus.AccessError{}, objects.Denied},
+		{bus.ErrRetainLimit, objects.Limit},
+		{bus.ErrUndelivered, objects.Undelivered},
+		{bus.PublisherConfig{}.Validate(), objects.Invalid},
+		{os.ErrNotExist, objects.System},
+		{errors.Join(&objects.Error{Code: objects.Load}), objects.Load},
+	} {
+		if got := objects.CodeOf(test.err); got != test.want {
+			t.Errorf("%v: got %d, want %d", test.err, got, test.want)
+		}
+	}
+}
+
+// TestCodesAreThoseOfTheHeader compares with tagbus.h, and the kinds of events, too.
+func TestCodesAreThoseOfTheHeader(t *testing.T) {
+	header, err := os.ReadFile(filepath.Join("..", "..", "..", "bindings", "c", "tagbus.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]int)
+	for _, m := range regexp.MustCompile(`(?m)^\tTAGBUS_(\w+) = (-?\d+)`).FindAllSubmatch(header, -1) {
+		n, err := strconv.Atoi(string(m[2]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[string(m[1])] = n
+	}
+	codes := map[string]objects.Code{
+		"OK": objects.OK, "EINVAL": objects.Invalid, "ECLOSED": objects.Closed, "ETIMEOUT": objects.Timeout, "ENOROOM": objects.NoRoom,
+		"EUNKNOWNTAG": objects.UnknownTag, "ETOOLARGE": objects.TooLarge, "ENORECEIVER": objects.NoReceiver, "EDENIED": objects.Denied,
+		"EFORKED": objects.Forked, "EWOULDDEADLOCK": objects.WouldDeadlock, "ELOAD": objects.Load, "ELIMIT": objects.Limit, "END": objects.End,
+		"EUNDELIVERED": objects.Undelivered, "EUNACKED": objects.Unacked, "ENOREPLY": objects.NoReply, "ESYSTEM": objects.System,
+		"EINTERNAL": objects.Internal, "ENOPUBLISHER": objects.NoPublisher,
+	}
+	for name, code := range codes {
+		if got, ok := found[name]; !ok || got != int(code) {
+			t.Errorf("TAGBUS_%s: got %d, want %d", name, got, code)
+		}
+		delete(found, name)
+	}
+	for k := bus.Connected; k <= bus.Announced; k++ {
+		name := strings.ToUpper(k.String())
+		if got, ok := found[name]; !ok || got != int(k) {
+			t.Errorf("TAGBUS_%s: got %d, want %d", name, got, k)
+		}
+		delete(found, name)
+	}
+	if len(found) > 0 {
+		t.Errorf("the header has others: %v", found)
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"context"
+
+	"tagbus/bus"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/stateapi"
+	"tagbus/tags"
+)
+
+// OpenRequester opens a requester.
+func (l *Library) OpenRequester(sender, subscriber Handle, command, reply uint64, options string) (Handle, error) {
+	const function = "tagbus_requester_open"
+	s, err := l.Sender(sender)
+	if err != nil {
+		return 0, err
+	}
+	o, err := Get[*Owner](&l.Table, subscriber, KindSubscriber, "subscriber")
+	if err != nil {
+		return 0, err
+	}
+	var flags requesterOptions
+	if err := read(function, options, &flags); err != nil {
+		return 0, err
+	}
+	r, err := bus.NewRequester(s, o.subscriber, bus.RequesterConfig{
+		Command: tags.Tag(command), Reply: tags.Tag(reply), Timeout: flags.Timeout, MaxWaiting: flags.MaxWaiting,
+	})
+	if err != nil {
+		return 0, err
+	}
+	h := l.Table.Put(KindRequester, r)
+	if h == 0 {
+		_ = r.Close()
+		return 0, tooMany
+	}
+	return h, nil
+}
+
+// Request sends a command, and returns the reply.
+func (l *Library) Request(h Handle, command []byte, milliseconds int64) (bus.Message, error) {
+	r, err := Get[*bus.Requester](&l.Table, h, KindRequester, "requester")
+	if err != nil {
+		return bus.Message{}, err
+	}
+	ctx, cancel := waiting(milliseconds)
+	defer cancel()
+	m, err := r.Request(ctx, command)
+	return m, timeless("tagbus_request", milliseconds, err)
+}
+
+// CloseRequester closes a requester.
+func (l *Library) CloseRequester(h Handle) error {
+	r, err := Take[*bus.Requester](&l.Table, h, KindRequester, "requester")
+	if err != nil {
+		return err
+	}
+	_ = r.Close() // its subscriber may be closed
+	return nil
+}
+
+// Stats returns the counters of a handle as JSON.
+func (l *Library) Stats(h Handle) ([]byte, error) {
+	if h.kind() == KindRequester {
+		r, err := Get[*bus.Requester](&l.Table, h, KindRequester, "handle")
+		if err != nil {
+			return nil, err
+		}
+		return stateapi.Marshal(r.Stats())
+	}
+	o, err := Get[*Owner](&l.Table, h, 0, "handle")
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.pub != nil:
+		return stateapi.Marshal(o.pub.Stats())
+	case o.sender != nil:
+		return stateapi.Marshal(o.sender.Stats())
+	case o.subscriber != nil:
+		return stateapi.Marshal(o.subscriber.Stats())
+	default:
+		return stateapi.Marshal(o.receiver.Stats())
+	}
+}
+
+// State returns the state of a handle as JSON.
+func (l *Library) State(h Handle, options string) ([]byte, error) {
+	o, err := Get[*Owner](&l.Table, h, 0, "handle")
+	if err != nil {
+		return nil, err
+	}
+	var flags stateOptions
+	if err := read("tagbus_state", options, &flags); err != nil {
+		return nil, err
+	}
+	var ask func(context.Context, state.Question) (state.State, error)
+	switch {
+	case o.pub != nil:
+		ask = o.pub.State
+	case o.sender != nil:
+		ask = o.sender.State
+	case o.subscriber != nil:
+		ask = o.subscriber.State
+	default:
+		ask = o.receiver.State
+	}
+	s, err := ask(context.Background(), flags.question())
+	if err != nil {
+		return nil, err
+	}
+	return stateapi.Marshal(s)
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clib builds the C library for tests, once for all of them, and programs with it.
+package clib
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/internal/testkit"
+)
+
+// Root returns the root of the repository.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		tb.Fatal("where this file is was not noted: build without -trimpath")
+	}
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+}
+
+// Compiler returns the C compiler, and skips the test if there is none.
+func Compiler(tb testing.TB, name string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		tb.Skipf("needs %s (Debian: gcc g++ libc6-dev)", name)
+	}
+	return path
+}
+
+var build struct {
+	sync.Once
+	dir    string
+	failed string
+}
+
+// Build returns the folder of libtagbus.so and libtagbus-core.so. It builds them as make lib does,
+// unless that was done of the same sources.
+func Build(tb testing.TB) (dir string) {
+	tb.Helper()
+	Compiler(tb, "gcc")
+	testkit.DependsOnTree()
+	root := Root(tb)
+	build.Do(func() { build.dir, build.failed = makeLibrary(root) })
+	if build.failed != "" {
+		tb.Fatal(build.failed)
+	}
+	return build.dir
+}
+
+// makeLibrary runs scripts/lib.sh; test programs of several packages run at a time.
+func makeLibrary(root string) (dir, failed string) {
+	dir = filepath.Join(root, "bin", "lib")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err.Error()
+	}
+	lock, err := os.Create(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return "", err.Error()
+	}
+	defer lock.Close() //nolint:errcheck // which unlocks it
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", "lock " + lock.Name() + ": " + err.Error()
+	}
+	cmd := exec.Command(filepath.Join(root, "scripts", "lib.sh"))
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false") // else a commit, or a change of any file, has it linked again
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", "scripts/lib.sh: " + err.Error() + "\n" + string(out)
+	}
+	return dir, ""
+}
+
+// Compile compiles a program, and returns its path. Anything that the compiler says fails the test.
+//
+//   - args: flags, and sources, from the root of the repository.
+func Compile(tb testing.TB, compiler, name string, args ...string) (program string) {
+	tb.Helper()
+	compiler = Compiler(tb, compiler)
+	root, program := Root(tb), filepath.Join(tb.TempDir(), name)
+	cmd := exec.Command(compiler, append([]string{"-g", "-O1", "-Ibindings/c", "-o", program}, args...)...)
+	cmd.Dir = root
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil || said.Len() > 0 {
+		tb.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, said.Bytes())
+	}
+	return program
+}
+
+// Link returns the flags that link a program with the library in a folder.
+func Link(dir string) []string {
+	return []string{"-L" + dir, "-ltagbus", "-Wl,-rpath," + dir, "-ldl", "-lpthread"}
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the C library into bin/lib: libtagbus.so.0, its link libtagbus.so, and libtagbus-core.so, which
+# it loads. In there are also include/ with the headers for C and C++, pkgconfig/tagbus.pc, and
+# cmake/tagbus/tagbusConfig.cmake.
+#   scripts/lib.sh [etcd]    with etcd: libtagbus-core-etcd.so, too
+#   OUT=DIR                  instead of bin/lib
+#   CC, CFLAGS, GOARCH       as usual, for another processor: CC=aarch64-linux-gnu-gcc GOARCH=arm64
+#   GOEXPERIMENT, GOFLAGS    as usual
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=${OUT:-bin/lib}
+cc=${CC:-$(go env CC)}
+case $out in /*) ;; *) out=$PWD/$out ;; esac
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+command -v "${cc%% *}" >/dev/null || { echo "the C library needs a C compiler (Debian: gcc libc6-dev)" >&2; exit 1; }
+
+# shellcheck disable=SC2086 # words
+$cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -O2 -g -fPIC -fvisibility=hidden ${CFLAGS:-} \
+  -shared -Wl,-soname,libtagbus.so.0 -Wl,--version-script=bindings/c/libtagbus.map -Wl,-z,nodelete -Wl,-z,defs \
+  -o "$out/libtagbus.so.0" bindings/c/libtagbus.c -lpthread -ldl
+ln -sf libtagbus.so.0 "$out/libtagbus.so"
+
+version=$(sed -n 's/^#define TAGBUS_VERSION "\(.*\)"$/\1/p' bindings/c/tagbus.h)
+mkdir -p "$out/include/felix" "$out/pkgconfig" "$out/cmake/tagbus"
+cp bindings/c/tagbus.h bindings/cpp/*.hpp "$out/include/"
+cp bindings/cpp/felix/* "$out/include/felix/"
+# Both find the library from where they are themselves, here and in a package.
+sed -e "s|@VERSION@|$version|" bindings/c/tagbus.pc.in >"$out/pkgconfig/tagbus.pc"
+cp bindings/cpp/tagbusConfig.cmake "$out/cmake/tagbus/"
+sed -e "s|@VERSION@|$version|" bindings/cpp/tagbusConfigVersion.cmake.in >"$out/cmake/tagbus/tagbusConfigVersion.cmake"
+
+# core MODULE PACKAGE NAME builds a core, which exports one symbol.
+core() {
+  CC=$cc CGO_ENABLED=1 go -C "$1" build -trimpath -buildmode=c-shared \
+    -ldflags "-s -w -extldflags '-Wl,--version-script=$PWD/bindings/c/core.map -Wl,-soname,$3'" -o "$out/$3" "$2"
+  rm -f "$out/${3%.so}.h"
+}
+core . ./cmd/libtagbus libtagbus-core.so
+if [ "${1:-}" = etcd ]; then
+  core directory/etcd ./cmd/libtagbus-etcd libtagbus-core-etcd.so
+fi
