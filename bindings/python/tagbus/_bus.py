@@ -53,7 +53,7 @@ class Bus(Handle):
 
         Args:
           events: called with each Event on a thread of the library, or
-            "raise" to have publish raise Refused and Problem.
+            "raise" to have calls raise Refused.
           linger: how long the end of a with block waits for subscribers.
         Options: listen, advertise, name, queue_bytes, pool_bytes, page_bytes,
         max_message_bytes, cache, cache_bytes, flush_interval, max_stall,
@@ -96,7 +96,7 @@ class Bus(Handle):
 
         Args:
           events: called with each Event on a thread of the library; "raise"
-            to have next raise Gap, Refused, Vanished and Problem; or None.
+            to have next raise Gap, Refused and Vanished; or None.
         Options: those of subscriber, and policy, backlog, replay, duplicates, timeout.
         """
         mine, others = split(options)

@@ -14,7 +14,7 @@ class Error(Exception):
       name: its name, such as "TAGBUS_ETIMEOUT".
       accepted: of publish_batch and publish_array: how many messages, the
         first ones, are published all the same.
-      event: the Event of a Gap, Refused, Vanished or Problem.
+      event: the Event of a Gap, Refused or Vanished.
     """
 
     code: int = 0
@@ -114,10 +114,6 @@ class Refused(Error):
 
 class Vanished(Error):
     """A publisher is gone without goodbye (events="raise")."""
-
-
-class Problem(Error):
-    """Something does not work, and the bus goes on (events="raise")."""
 
 
 _CLASSES: Dict[int, Type[Error]] = {

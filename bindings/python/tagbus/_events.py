@@ -45,7 +45,6 @@ _RAISED = {
     "gap": _errors.Gap,
     "refused": _errors.Refused,
     "vanished": _errors.Vanished,
-    "problem": _errors.Problem,
 }
 
 # Whether this thread is in a callback.

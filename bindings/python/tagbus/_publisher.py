@@ -126,9 +126,10 @@ class Publisher(_Sending):
         """
         if np is None:
             raise _errors.Error("publish_array needs numpy (Debian: python3-numpy); publish_batch does not")
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array)
         if array.ndim == 0:
             raise ValueError("array has no dimension: publish publishes one message")
+        array = np.ascontiguousarray(array)
         if array.dtype.hasobject:
             raise TypeError("array holds Python objects, want numbers")
         n = len(array)

@@ -51,7 +51,7 @@ class _Source:
                     return
                 raise
             yield batch
-            del batch  # its page is handled, if no one else keeps it
+            del batch  # the page need not stay until the next one comes
 
     def messages(self) -> Iterator[Message]:
         """Iterate over messages one by one: slower, some 1 us each."""
@@ -196,8 +196,8 @@ class Subscription(_Source, Handle):
 class Receiver(_Source, Known):
     """Owns tags, and gets what is sent to them; Bus.receiver opens one.
 
-    It is read as a Subscription. A message is handled, and acknowledged to
-    Sender.send_acked, when its batch and all views of it are gone.
+    It is read as a Subscription. To its senders a message is handled, and
+    acknowledged to Sender.send_acked, when it is in the queue of the receiver.
     """
 
     _closer = "tagbus_receiver_close"

@@ -13,7 +13,8 @@ from . import _lib
 
 STEP = 100  # ms
 _TIMEOUT, _NOROOM = -3, -4
-_RETRY = (_TIMEOUT, _NOROOM)
+_NORECEIVER = -7
+_RETRY = (_TIMEOUT, _NOROOM, _NORECEIVER)  # nothing has changed
 
 
 def milliseconds(timeout: Optional[float]) -> int:
