@@ -44,6 +44,7 @@ from ._errors import (
 from ._events import Event
 from ._lib import version
 from ._publisher import Publisher, Requester, Sender
+from ._recording import Recorded, Recording
 from ._subscriber import Receiver, Subscriber, Subscription
 
 __all__ = [
@@ -67,6 +68,8 @@ __all__ = [
     "NoRoom",
     "Publisher",
     "Receiver",
+    "Recorded",
+    "Recording",
     "Refused",
     "Requester",
     "Sender",
