@@ -49,6 +49,7 @@ var table = []rule{
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
 		"github.com/prometheus/client_golang/prometheus/promhttp", "github.com/prometheus/client_model/go",
 	}},
+	{"bindings/python", "Go only starts the tests of the Python package", nil},
 	{"examples/...", "an example shows what a user can import", []string{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},

@@ -119,7 +119,7 @@ def test_memory(bus):
 def test_open_and_close(folder):
     """Handles do not pile up."""
     with tagbus.Bus(folder) as bus:
-        for i in range(200 if not ALL else 3000):
+        for i in range(120 if not ALL else 3000):
             if i == 50:
                 early = resident()
             with bus.publisher(1, events=lambda e: None), bus.subscribe(1, events=lambda e: None):

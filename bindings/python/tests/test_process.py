@@ -10,7 +10,7 @@ import time
 import pytest
 
 import tagbus
-from conftest import pair, take
+from conftest import ALL, pair, take
 
 WAITS = {
     "next": "s = bus.subscribe(1); w = s.next",
@@ -32,7 +32,8 @@ WAITS = {
 }
 
 
-@pytest.mark.parametrize("name", WAITS)
+# Each way to wait, and with TAGBUS_TESTS=all each call.
+@pytest.mark.parametrize("name", WAITS if ALL else ["next", "publish", "send_acked", "request"])
 def test_keyboard_interrupt(folder, programs, name):
     child = programs.python(
         f"""
