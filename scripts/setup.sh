@@ -15,6 +15,12 @@ set -uo pipefail
 # A static busybox is the only program of the virtual machine's first seconds.
 busybox_is_static() { command -v busybox && ! ldd "$(command -v busybox)"; }
 
+# Debian's Python has these modules.
+python_has() {
+  local module
+  for module in "$@"; do /usr/bin/python3 -c "import $module" || return; done
+}
+
 # A command that works where the packages are installed, the packages, and who
 # needs them.
 wanted=(
@@ -32,6 +38,7 @@ wanted=(
   "fish --version|fish|the tests of the completion of fish"
   "systemd-analyze --version|systemd|the tests of the systemd units"
   "openssl version|openssl|the test that openssl takes the certificates of tagbus cert"
+  "python_has cffi numpy pytest|python3 python3-cffi python3-numpy python3-pytest|the tests of the Python package"
   "tshark --version|tshark|the test that Wireshark reads the captures of tagbus rec convert"
 )
 if [ "${1:-}" = verbs ] || [ "${1:-}" = release ]; then

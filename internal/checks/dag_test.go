@@ -58,6 +58,7 @@ var table = []rule{
 		"bindings/go/examples/...", "access", "identity", "node", "bus", "tags",
 	}},
 	{"bindings", "it has only tests", nil},
+	{"bindings/python", "Go only starts the tests of the Python package", nil},
 	{"examples/...", "an example shows what a user can import", []string{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},

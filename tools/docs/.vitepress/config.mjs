@@ -69,7 +69,7 @@ export default {
       ] },
       { text: 'To run a bus', items: [
         page('The directory', 'directory'), page('Reference', 'reference'), page('Runbook', 'runbook'),
-        page('Security', 'security'), page('Scaling', 'scaling'), page('RDMA', 'rdma'),
+        page('Security', 'security'), page('Scaling', 'scaling'), page('RDMA', 'rdma'), page('Python', 'python'),
       ] },
       { text: 'To look up', items: [
         { text: 'Examples', link: '/examples/README' },

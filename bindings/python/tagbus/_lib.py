@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library: found, loaded at the first use, and asked for its errors."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, List, NoReturn, Optional
+
+import cffi
+
+from . import _errors
+from ._cdef import CDEF
+
+NAME = "libtagbus.so.0"
+
+ffi = cffi.FFI()
+ffi.cdef(CDEF)
+
+_lock = threading.Lock()
+_lib: Any = None
+
+
+def places() -> List[str]:
+    """Return where the library is looked for, in this order."""
+    found = []
+    named = os.environ.get("TAGBUS_LIB")
+    if named:
+        return [os.path.join(named, NAME) if os.path.isdir(named) else named]
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), NAME)
+    if os.path.exists(beside):
+        found.append(beside)
+    found.append(NAME)
+    return found
+
+
+def load() -> Any:
+    """Return the library; the first call loads it."""
+    global _lib
+    if _lib is not None:
+        return _lib
+    with _lock:
+        if _lib is None:
+            reasons = []
+            for place in places():
+                try:
+                    _lib = ffi.dlopen(place)
+                    break
+                except OSError as e:
+                    reasons.append(str(e))
+            else:
+                raise _errors.make(
+                    -11,
+                    "TAGBUS_ELOAD",
+                    f"{NAME} cannot be loaded: {'; '.join(reasons)}: install "
+                    "libtagbus0, or name the file or its folder in TAGBUS_LIB",
+                )
+    return _lib
+
+
+def text(c: Any) -> str:
+    """Return a text of C."""
+    return "" if c == ffi.NULL else ffi.string(c).decode("utf-8", "replace")
+
+
+def failure(code: Optional[int] = None) -> _errors.Error:
+    """Return the last failure of this thread.
+
+    Args:
+      code: that a function has returned; without it the last one counts.
+    """
+    lib = load()
+    if code is None:
+        code = lib.tagbus_last_code()
+    return _errors.make(code, text(lib.tagbus_error_name(code)), text(lib.tagbus_last_error()))
+
+
+def fail(code: Optional[int] = None) -> NoReturn:
+    """Raise the last failure of this thread."""
+    raise failure(code)
+
+
+def check(code: int) -> None:
+    """Raise what a code stands for unless it is TAGBUS_OK."""
+    if code != 0:
+        fail(code)
+
+
+def handle(h: Any) -> Any:
+    """Return a handle, or raise why there is none."""
+    if h == ffi.NULL:
+        fail()
+    return h
+
+
+def version() -> str:
+    """Return the version of the library."""
+    return text(load().tagbus_version())

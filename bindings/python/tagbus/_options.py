@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of Python as the texts that the library reads."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import Any, Iterable, Mapping, Union
+
+from ._lib import ffi
+
+Tags = Union[str, int, range, Iterable[Union[str, int, range]]]
+
+_SECONDS = {"heartbeat", "heartbeat_timeout", "expiry", "flush_interval", "max_stall", "timeout"}
+
+
+def tag_set(tags: Tags) -> str:
+    """Return a set of tags as text: of a text, a number, a range, or several of them."""
+    if isinstance(tags, str):
+        return tags
+    if isinstance(tags, range):
+        if len(tags) == 0:
+            return ""
+        if abs(tags.step) == 1:
+            return f"{min(tags):#x}-{max(tags):#x}"
+        return ",".join(f"{t:#x}" for t in tags)
+    if hasattr(tags, "__index__"):
+        return f"{tags.__index__():#x}"  # type: ignore[union-attr]
+    return ",".join(tag_set(t) for t in tags)  # type: ignore[union-attr]
+
+
+def encode(argument: str, text: str) -> Any:
+    """Return a text for C."""
+    if "\0" in text:
+        raise ValueError(f"{argument} has a character 0: {text!r}")
+    return ffi.new("char[]", text.encode("utf-8", "surrogateescape"))
+
+
+def tags_text(tags: Any) -> Any:
+    """Return a set of tags for C; None is NULL."""
+    return ffi.NULL if tags is None else encode("tags", tag_set(tags))
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, datetime.timedelta):
+        return f"{value.total_seconds():.9f}s"
+    if name in _SECONDS and isinstance(value, (int, float)):
+        return f"{value:.9f}s"
+    if name == "tags":
+        return tag_set(value)
+    if isinstance(value, (list, tuple)):
+        return ",".join(_value(name, v) for v in value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def words(options: Mapping[str, Any]) -> Any:
+    """Return keyword options as words: queue_bytes="64MiB" is --queue-bytes=64MiB."""
+    out = []
+    for name, value in options.items():
+        if name == "on_loop" and value:
+            raise ValueError(
+                "on_loop is not for Python: a callback that waits for the GIL on the event loop stops the bus"
+            )
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        out.append(flag if value is True else f"{flag}={_quoted(_value(name, value))}")
+    return encode("options", " ".join(out))
