@@ -22,6 +22,5 @@ func Options(flags any, args []string) error {
 	if _, err = parser.Parse(args); err == nil {
 		return nil
 	}
-	text := negative.ReplaceAllString(Text(err), `got "$1", which is negative`)
-	return errors.New(strings.TrimSpace(whole.ReplaceAllStringFunc(text, wantWhole)))
+	return errors.New(strings.TrimSpace(houseWords(Text(err))))
 }
