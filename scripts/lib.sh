@@ -15,6 +15,9 @@ cc=${CC:-$(go env CC)}
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+# Test programs of several packages build it at a time.
+exec 9>"$out/.lock"
+flock 9
 command -v "${cc%% *}" >/dev/null || { echo "the C library needs a C compiler (Debian: gcc libc6-dev)" >&2; exit 1; }
 
 # shellcheck disable=SC2086 # words

@@ -94,7 +94,7 @@ report() { bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt "$@"; 
 default() {
   case " $* " in
   *" -race "*)
-    bin/goroutines -tags "$own" ./... | grep -vxE 'tagbus/internal/checks|tagbus/cmd/internal/(monitoring|pages)'
+    bin/goroutines -tags "$own" ./... | grep -vxE 'tagbus/internal/checks|tagbus/cmd/internal/(monitoring|pages)|tagbus/bindings(/.*)?|tagbus/cmd/libtagbus/libtest'
     echo tagbus/internal/invariants
     ;;
   *) echo ./... ;;

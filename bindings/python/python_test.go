@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/clib"
 )
 
 // interpreter is that of Debian, whose packages scripts/setup.sh installs.
@@ -35,36 +34,15 @@ func TestPython(t *testing.T) {
 	}
 	bin := t.TempDir()
 	run(t, root, []string{"CGO_ENABLED=0"}, "go", "build", "-buildvcs=false", "-o", bin+"/", "./cmd/publisher", "./cmd/subscriber", "./cmd/tagbus")
-	library(t, root)
+	lib := clib.Build(t)
 	run(t, filepath.Join(root, "bindings/python"), []string{
-		"TAGBUS_BIN=" + bin, "TAGBUS_LIB=" + filepath.Join(root, "bin/lib"), "PYTHONPATH=.", "PYTHONDONTWRITEBYTECODE=1",
+		"TAGBUS_BIN=" + bin, "TAGBUS_LIB=" + lib, "PYTHONPATH=.", "PYTHONDONTWRITEBYTECODE=1",
 	}, interpreter, "-X", "dev", "-m", "pytest", "-q", "-rs", "--basetemp", filepath.Join(t.TempDir(), "pytest"))
-}
-
-// library builds the C library where other tests build it, one at a time.
-func library(t *testing.T, root string) {
-	t.Helper()
-	dir := filepath.Join(root, "bin/lib")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := os.Create(filepath.Join(dir, ".lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close() //nolint:errcheck // which unlocks it
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	run(t, root, []string{"GOFLAGS=-buildvcs=false"}, "scripts/lib.sh")
 }
 
 // run runs a command, and logs what it says.
 func run(t *testing.T, dir string, env []string, name string, args ...string) {
 	t.Helper()
-	if name == "scripts/lib.sh" {
-		name = filepath.Join(dir, name)
-	}
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()

@@ -8,24 +8,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"tagbus/internal/testkit"
 )
 
-// Root returns the root of the repository.
+// Root returns the root of the repository: the folder of go.mod above the package of the test.
 func Root(tb testing.TB) string {
 	tb.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		tb.Fatal("where this file is was not noted: build without -trimpath")
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			tb.Fatal("no folder above the test has a go.mod")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // Compiler returns the C compiler, and skips the test if there is none.
@@ -58,20 +63,9 @@ func Build(tb testing.TB) (dir string) {
 	return build.dir
 }
 
-// makeLibrary runs scripts/lib.sh; test programs of several packages run at a time.
+// makeLibrary runs scripts/lib.sh, which waits for another one that runs.
 func makeLibrary(root string) (dir, failed string) {
 	dir = filepath.Join(root, "bin", "lib")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err.Error()
-	}
-	lock, err := os.Create(filepath.Join(dir, ".lock"))
-	if err != nil {
-		return "", err.Error()
-	}
-	defer lock.Close() //nolint:errcheck // which unlocks it
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return "", "lock " + lock.Name() + ": " + err.Error()
-	}
 	cmd := exec.Command(filepath.Join(root, "scripts", "lib.sh"))
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false") // else a commit, or a change of any file, has it linked again
 	if out, err := cmd.CombinedOutput(); err != nil {
