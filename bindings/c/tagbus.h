@@ -219,8 +219,8 @@ TAGBUS_API tagbus_publisher *tagbus_publisher_open(tagbus_bus *bus, const char *
 TAGBUS_API int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t size, uint8_t status,
 	int64_t timeout_ms);
 /* Publishes messages in their order. Returns how many were accepted, the first ones. If that is not count,
- * tagbus_last_code has the code of the first one that was refused; it is negative itself if none was accepted
- * because of an argument. */
+ * tagbus_last_code has the code of the first one that was refused. If none was accepted, for another reason than
+ * TAGBUS_ENOROOM or TAGBUS_ETIMEOUT, it is that code. */
 TAGBUS_API int64_t tagbus_publish_batch(tagbus_publisher *p, const tagbus_message *messages, size_t count,
 	int64_t timeout_ms);
 /* Publishes without a copy where possible: data must not change until done is called, once, on the thread of
@@ -264,14 +264,16 @@ TAGBUS_API int tagbus_subscription_remove(tagbus_subscription *sub, const char *
 TAGBUS_API int tagbus_subscription_close(tagbus_subscription *sub);
 
 /* Takes the next batch of a subscription without on_batch. The caller releases it.
- *   Returns TAGBUS_OK, TAGBUS_ETIMEOUT, TAGBUS_END when all was delivered, or why the subscription ended.
+ *   Returns TAGBUS_OK, TAGBUS_ETIMEOUT, TAGBUS_END when all was delivered, or why the subscription ended; TAGBUS_ELIMIT
+ *   while the batches that are not released have --retain-bytes, and others than one are held.
  *   Threads: several may wait; each batch goes to one of them. */
 TAGBUS_API int tagbus_next(tagbus_subscription *sub, const tagbus_batch **batch, int64_t timeout_ms);
 /* A file descriptor that can be read (poll, epoll, asyncio) while tagbus_next has something to return without
- * waiting. It belongs to the subscription; do not read or close it. */
+ * waiting: until tagbus_next returns TAGBUS_ETIMEOUT. It belongs to the subscription; do not read or close it. */
 TAGBUS_API int tagbus_subscription_fd(tagbus_subscription *sub);
 
-/* Keeps a batch beyond its callback; each call needs one of tagbus_batch_release.
+/* Keeps a batch beyond its callback; each call needs one of tagbus_batch_release. With --on-loop it is called on the
+ * thread of the callback.
  *   Returns TAGBUS_ELIMIT beyond --retain-bytes. */
 TAGBUS_API int tagbus_batch_retain(const tagbus_batch *batch);
 TAGBUS_API int tagbus_batch_release(const tagbus_batch *batch);
@@ -287,7 +289,8 @@ TAGBUS_API tagbus_sender *tagbus_sender_open(tagbus_bus *bus, const char *tags, 
 /* Sends to the receiver of the tag; waits for a receiver and for room. */
 TAGBUS_API int tagbus_send(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status,
 	int64_t timeout_ms);
-/* Sends, and waits until the receiver has handled the message. */
+/* Sends, and waits until the receiver has handled the message: with --on-loop its on_batch has returned, else the
+ * message is in its queue. */
 TAGBUS_API int tagbus_send_acked(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status,
 	int64_t timeout_ms);
 TAGBUS_API int tagbus_sender_flush(tagbus_sender *s);

@@ -27,7 +27,8 @@ enum {
 	TAGBUS_EINTERNAL = -18,
 	TAGBUS_ENOPUBLISHER = -19
 };
-typedef struct tagbus_s tagbus;
+typedef struct tagbus_s tagbus_bus;
+typedef tagbus_bus tagbus;
 typedef struct tagbus_publisher_s tagbus_publisher;
 typedef struct tagbus_subscriber_s tagbus_subscriber;
 typedef struct tagbus_subscription_s tagbus_subscription;
@@ -89,10 +90,10 @@ const char *tagbus_last_error(void);
 int tagbus_last_code(void);
 const char *tagbus_error_name(int code);
 void tagbus_free(char *text);
-tagbus *tagbus_open(const char *bus, const char *options);
-int tagbus_close(tagbus *bus);
-int tagbus_alive(tagbus *bus, int64_t timeout_ms);
-tagbus_publisher *tagbus_publisher_open(tagbus *bus, const char *tags, const char *options,
+tagbus_bus *tagbus_open(const char *bus, const char *options);
+int tagbus_close(tagbus_bus *bus);
+int tagbus_alive(tagbus_bus *bus, int64_t timeout_ms);
+tagbus_publisher *tagbus_publisher_open(tagbus_bus *bus, const char *tags, const char *options,
 	tagbus_event_fn on_event, void *user);
 int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t size, uint8_t status,
 	int64_t timeout_ms);
@@ -108,7 +109,7 @@ int tagbus_publisher_remove(tagbus_publisher *p, const char *tags);
 int tagbus_publisher_wait(tagbus_publisher *p, size_t n, const char *tags, int64_t timeout_ms);
 int tagbus_publisher_drain(tagbus_publisher *p, const char *failure, int64_t timeout_ms);
 int tagbus_publisher_close(tagbus_publisher *p);
-tagbus_subscriber *tagbus_subscriber_open(tagbus *bus, const char *options,
+tagbus_subscriber *tagbus_subscriber_open(tagbus_bus *bus, const char *options,
 	tagbus_event_fn on_event, void *user);
 int tagbus_subscriber_close(tagbus_subscriber *s);
 tagbus_subscription *tagbus_subscribe(tagbus_subscriber *s, const char *tags, const char *options,
@@ -122,7 +123,7 @@ int tagbus_subscription_fd(tagbus_subscription *sub);
 int tagbus_batch_retain(const tagbus_batch *batch);
 int tagbus_batch_release(const tagbus_batch *batch);
 int tagbus_batch_request_id(const tagbus_batch *batch, size_t i, uint8_t id[16]);
-tagbus_sender *tagbus_sender_open(tagbus *bus, const char *tags, const char *options,
+tagbus_sender *tagbus_sender_open(tagbus_bus *bus, const char *tags, const char *options,
 	tagbus_event_fn on_event, void *user);
 int tagbus_send(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status,
 	int64_t timeout_ms);
@@ -132,7 +133,7 @@ int tagbus_sender_flush(tagbus_sender *s);
 int tagbus_sender_wait(tagbus_sender *s, const char *tags, int64_t timeout_ms);
 int tagbus_sender_drain(tagbus_sender *s, const char *failure, int64_t timeout_ms);
 int tagbus_sender_close(tagbus_sender *s);
-tagbus_receiver *tagbus_receiver_open(tagbus *bus, const char *tags, const char *options,
+tagbus_receiver *tagbus_receiver_open(tagbus_bus *bus, const char *tags, const char *options,
 	tagbus_batch_fn on_batch, tagbus_end_fn on_end, tagbus_event_fn on_event, void *user);
 tagbus_subscription *tagbus_receiver_messages(tagbus_receiver *r);
 int tagbus_receiver_drain(tagbus_receiver *r, int64_t timeout_ms);

@@ -18,6 +18,7 @@ OUT = HERE.parent / "tagbus" / "_cdef.py"
 def declarations(header):
     """Return what cffi can read of the text of the header."""
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    text = re.sub(r"//.*", "", text)
     version = re.search(r'#define TAGBUS_VERSION "([^"]+)"', text).group(1)
     request = re.search(r"#define TAGBUS_REQUEST\s+\d+", text).group(0)
     # The writer is inline functions, which no library exports.

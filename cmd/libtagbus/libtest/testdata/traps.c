@@ -950,7 +950,9 @@ static void test_room(void)
 	while (tagbus_publish(x.p, 1, data, sizeof data, 0, 100) == TAGBUS_OK)
 		;
 	pthread_create(&t, NULL, drains, x.p);
-	FAILS(tagbus_publish(x.p, 1, data, sizeof data, 0, TAGBUS_FOREVER), TAGBUS_ECLOSED);
+	while ((code = tagbus_publish(x.p, 1, data, sizeof data, 0, TAGBUS_FOREVER)) == TAGBUS_OK)
+		; /* the system may have taken more meanwhile */
+	CHECK(code == TAGBUS_ECLOSED, "code %d", code);
 	pthread_join(t, NULL);
 	MUST(tagbus_close(x.bus) == TAGBUS_OK);
 	free(w);
