@@ -64,7 +64,8 @@ func rows(goProgram, cProgram string) []row {
 			{"Go PublishBatch", flood, sink, "pub"}, {"C batch", []string{cProgram, "--way=batch"}, sink, "pub"},
 		}, map[string]float64{"C batch": 1.3}},
 		row{"publish one by one, 40 B", []string{"-size=40"}, []pair{
-			{"Go Publish", []string{goProgram}, sink, "pub"}, {"C publish", []string{cProgram}, sink, "pub"},
+			{"Go Publish", []string{goProgram}, sink, "pub"},
+			{"C publish", []string{cProgram}, sink, "pub"},
 			{"C writer", []string{cProgram, "--way=writer"}, sink, "pub"},
 		}, map[string]float64{"C publish": 3, "C writer": 1.3}},
 		row{"round trip, 40 B", []string{"-size=40", "-work=pingpong"}, []pair{
@@ -126,20 +127,20 @@ func measure(r row, rounds int, seconds float64) {
 		}
 	}
 	base := median(found[r.pairs[0].name])
-	fmt.Printf("%s\n", r.name)
+	fmt.Fprintf(os.Stdout, "%s\n", r.name)
 	for i, p := range r.pairs {
 		ns := median(found[p.name])
-		fmt.Printf("  %-22s %10.1f ns", p.name, ns)
+		fmt.Fprintf(os.Stdout, "  %-22s %10.1f ns", p.name, ns)
 		if p.of != "rtt" {
-			fmt.Printf("  %7.2f M/s", median(rates[p.name])/1e6)
+			fmt.Fprintf(os.Stdout, "  %7.2f M/s", median(rates[p.name])/1e6)
 		}
 		if i > 0 {
-			fmt.Printf("  ratio %.2f", ns/base)
+			fmt.Fprintf(os.Stdout, "  ratio %.2f", ns/base)
 			if goal := r.goal[p.name]; goal > 0 {
-				fmt.Printf(" (goal %.1f)", goal)
+				fmt.Fprintf(os.Stdout, " (goal %.1f)", goal)
 			}
 		}
-		fmt.Println()
+		fmt.Fprintln(os.Stdout)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/libtagbus/objects"
-	"tagbus/tags"
 )
 
 func events(fn C.tagbus_event_fn, user unsafe.Pointer) objects.Callbacks {
@@ -88,7 +87,7 @@ func publishRows(p *bus.Publisher, rows []bus.Row, buffer *[]bus.Message, f *C.t
 	for i := range rows {
 		r, m := &rows[i], &all[i]
 		data := r.Data
-		m.Tag, m.Status = tags.Tag(r.Tag), bus.Status(r.Status)
+		m.Tag, m.Status = r.Tag, r.Status
 		switch {
 		case data != 0 && r.Size <= math.MaxInt32:
 			m.Data = unsafe.Slice(*(**byte)(unsafe.Pointer(&data)), r.Size)

@@ -26,8 +26,12 @@ func TestCounts(t *testing.T) {
 	dir := clib.Build(t)
 	program := clib.Compile(t, "gcc", "peer", append(append([]string{"-std=c11"}, strict...), append([]string{sources + "peer.c"}, clib.Link(dir)...)...)...)
 	for _, test := range []struct{ way, options string }{
-		{"pull", "--policy block"}, {"thread", "--policy block"}, {"loop", "--policy block"},
-		{"pull", "--policy drop-oldest"}, {"thread", "--policy drop-newest"}, {"pull", "--policy sample:10"},
+		{"pull", "--policy block"},
+		{"thread", "--policy block"},
+		{"loop", "--policy block"},
+		{"pull", "--policy drop-oldest"},
+		{"thread", "--policy drop-newest"},
+		{"pull", "--policy sample:10"},
 	} {
 		t.Run(test.way+" "+test.options, func(t *testing.T) {
 			t.Parallel()
@@ -82,6 +86,7 @@ func TestCounts(t *testing.T) {
 			case bus.Goodbye:
 				goodbyes.Add(1)
 				ended <- struct{}{}
+			default:
 			}
 		}}})
 		if err != nil {

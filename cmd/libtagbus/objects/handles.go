@@ -47,9 +47,8 @@ const (
 	mark           = 0x1a5 << (placeBits + generationBits + kindBits) // 9 bits: no address of a program
 )
 
-func (h Handle) place() int         { return int(h & (1<<placeBits - 1)) }
-func (h Handle) generation() uint32 { return uint32(h>>placeBits) & (1<<generationBits - 1) }
-func (h Handle) kind() Kind         { return Kind(h>>(placeBits+generationBits)) & (1<<kindBits - 1) }
+func (h Handle) place() int { return int(h & (1<<placeBits - 1)) }
+func (h Handle) kind() Kind { return Kind(h>>(placeBits+generationBits)) & (1<<kindBits - 1) }
 
 func handle(place int, generation uint32, k Kind) Handle {
 	return mark | Handle(k)<<(placeBits+generationBits) | Handle(generation)<<placeBits | Handle(place)

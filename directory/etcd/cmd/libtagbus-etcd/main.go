@@ -6,6 +6,7 @@ package main
 
 import (
 	_ "tagbus/cmd/libtagbus/core"
+
 	_ "tagbus/directory/etcd"
 )
 
