@@ -48,4 +48,5 @@ def test_the_spectrum_of_a_recording(recording, programs):
     p = programs.start(sys.executable, example, "--text", "--range", "0", "10000", "--bins", "10", recording, "1", env=dict(os.environ))
     out, err = p.communicate(timeout=30)
     assert p.returncode == 0, err
-    assert [int(line.split()[1]) for line in out.splitlines()] == [500] * 10
+    # On a slow machine it has drawn before, with what was there.
+    assert [int(line.split()[1]) for line in out.splitlines()][-10:] == [500] * 10
