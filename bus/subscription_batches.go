@@ -23,8 +23,13 @@ type Batch struct {
 	generation uint32
 }
 
-// Len returns the number of messages.
-func (b Batch) Len() int { return b.p.messages }
+// Len returns the number of messages; 0 of the zero value.
+func (b Batch) Len() int {
+	if b.p == nil {
+		return 0
+	}
+	return b.p.messages
+}
 
 // Publisher says where the messages come from; see Message.Publisher.
 func (b Batch) Publisher() *Peer { return b.p.publisher }
@@ -227,10 +232,13 @@ func (k Kept) Release() { k.message.Release() }
 // Release, as Message.Retain does for one message: together they count once. Where the transport
 // cannot spare the memory the bytes are copied, and RetainBatch changes Data of all messages.
 //
-//   - messages: all, or some, that the handler was called with; at least one.
+//   - messages: all, or some, that the handler was called with. Of none there is nothing to keep.
 //   - Errors: ErrRetainLimit; ErrMessageOver. The messages are as valid as before.
 //   - Threads: that of the handler. Blocks: never.
 func RetainBatch(messages []Message) (Kept, error) {
+	if len(messages) == 0 {
+		return Kept{}, nil
+	}
 	m := &messages[0]
 	size := 0
 	for i := range messages {

@@ -22,7 +22,7 @@ class Event(NamedTuple):
       text: a line for people.
       code: of the cause, as that of an Error; 0: none.
       cause: a line for people, without the rest.
-      peer, peer_name, peer_address: who is concerned.
+      peer, peer_name, peer_address: of the peer that the event is about.
       tags: a set, as text.
       tag, count: of a gap: how many messages of which tag were lost.
     """
