@@ -140,6 +140,7 @@ func TestSubscription_thatChangesMovesToAnotherPublisher(t *testing.T) {
 		s := b.subscriber(bus.SubscriberConfig{})
 		c := newCollector()
 		sub := subscribe(t, s, tags.Of(1), c.handle)
+		pass(time.Second) // until two is found in the directory, too: Wait does not wait for what is found later
 		for range 3 {
 			must(t, sub.Add(tags.Of(2)))
 			must(t, sub.Remove(tags.Of(1)))
