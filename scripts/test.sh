@@ -86,6 +86,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 args=("$@")
 beside() { CGO_ENABLED=1 run "${args[@]}" -tags "$tags" "$@"; }
+quick() { beside -short "$@"; }
 report() { bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt "$@"; }
 
 # default prints the packages of the root module; under the race detector without those
@@ -125,7 +126,7 @@ over_libfabric() {
   fi
   if [ ${#short[@]} -gt 0 ]; then
     unset TAGBUS_TESTS
-    beside -short "${short[@]}" || failed=1
+    each quick "${short[@]}" || failed=1
   fi
   return $failed
 }
@@ -175,7 +176,7 @@ again() {
       beside -count=1 -run "$pattern" "$package" || failed=1
     fi
     if [[ " ${short[*]} " == *" $package "* ]]; then
-      (unset TAGBUS_TESTS && beside -short -count=1 -run "$pattern" "$package") || failed=1
+      (unset TAGBUS_TESTS && quick -count=1 -run "$pattern" "$package") || failed=1
     fi
   done <"$work/again"
   return $failed

@@ -241,24 +241,34 @@ func TestTLS_strangersMakeWayForDescriptors(t *testing.T) {
 	}
 }
 
-// TestTLS_manyConnectAtOnce: all get in, whatever the places.
+// TestTLS_manyConnectAtOnce: all get in, whatever the places. One whose processor is taken away
+// in the middle of its handshake gives its place to another, and connects again.
 func TestTLS_manyConnectAtOnce(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{})
 	cfg.TLS.MaxHandshakes = 4
 	server := serve(t, newWatcher(), cfg, netio.Params{})
 	all := testkit.Fewer(100)
-	var watchers []*watcher
-	for range all {
-		w := newWatcher()
-		client := openBackend(t, w, cfg)
+	clients := newWatcher()
+	connect := func() {
+		client := openBackend(t, clients, cfg)
 		if err := client.OpenEndpoint(server.l.Addr(), netio.Params{ConnectTimeout: backendtest.Patience}); err != nil {
 			t.Fatalf("OpenEndpoint: got error %v, want none", err)
 		}
-		watchers = append(watchers, w)
 	}
-	for _, w := range watchers {
-		next(t, "OnConnectionEstablished", w.Established)
-		next(t, "OnConnectionEstablished", server.Established)
+	for range all {
+		connect()
+	}
+	for established := 0; established < all; {
+		select {
+		case <-server.Established:
+			established++
+		case <-clients.Refused:
+			connect()
+		case <-clients.Closed:
+			connect()
+		case <-time.After(backendtest.Patience):
+			t.Fatalf("established: got %d and nothing more for %v, want %d", established, backendtest.Patience, all)
+		}
 	}
 }
 
