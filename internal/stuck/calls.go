@@ -29,7 +29,17 @@ func ReadDir(path string) ([]fs.DirEntry, error) {
 	return os.ReadDir(path)
 }
 
+// MostBytes is how large a file may be that is read as a whole: certificates and settings,
+// which have some kilobytes.
+const MostBytes = 16 << 20
+
+// ErrTooLarge is the cause of an error about a file that is read as a whole and has more than
+// MostBytes: a device without an end, or another file than was meant.
+var ErrTooLarge = errors.New("more than 16 MiB: this is another file")
+
 // ReadFile is os.ReadFile with On, as Open.
+//
+//   - Errors: also ErrTooLarge, wrapped.
 func ReadFile(path string) ([]byte, error) { return readFile(path, OpenFile) }
 
 // Mkdir is os.Mkdir with On.
@@ -111,5 +121,9 @@ func readFile(path string, open opener) (data []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(f)
+	data, err = io.ReadAll(io.LimitReader(f, MostBytes+1))
+	if len(data) > MostBytes {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
+	}
+	return data, err
 }

@@ -3,6 +3,8 @@
 package stuck
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -23,5 +25,19 @@ func TestFIFOsAreNotWaitedFor(t *testing.T) {
 	f.Aside()
 	if f.kind != never {
 		t.Error("its calls are waited for, want not")
+	}
+}
+
+// TestReadFile_endless: a file that is read as a whole is not read for ever.
+func TestReadFile_endless(t *testing.T) {
+	const endless = "/dev/zero"
+	want := &fs.PathError{Op: "read", Path: endless, Err: ErrTooLarge}
+	for name, read := range map[string]func() error{
+		"ReadFile":        func() error { _, err := ReadFile(endless); return err },
+		"LoadX509KeyPair": func() error { _, err := LoadX509KeyPair(endless, endless); return err },
+	} {
+		if err := read(); !errors.Is(err, ErrTooLarge) || err.Error() != want.Error() {
+			t.Errorf("%s: got error %v, want %v", name, err, want)
+		}
 	}
 }

@@ -87,6 +87,7 @@ func TestCommandLines(t *testing.T) {
 		{"half of TLS", []string{"--data", "x", "--cert", "x"}, 2, "", "--key: invalid configuration: give all three files of TLS, or none"},
 		{"an address that is none", []string{"status", "--at", "a/b"}, 2, "", "--at a/b: invalid configuration: want HOST or HOST:PORT"},
 		{"a file that does not exist", []string{"--config", "/does/not/exist.toml", "--data", "x"}, 2, "", "--config /does/not/exist.toml: open"},
+		{"a file without an end", []string{"--config", "/dev/zero", "--data", "x"}, 2, "", "--config /dev/zero: read /dev/zero: more than 16 MiB: this is another file"},
 		{"a member that does not answer", []string{"status", "--at", "127.0.0.1:1"}, 1, "", "no member answers at http://127.0.0.1:1: "},
 	}
 	for _, test := range tests {
