@@ -54,13 +54,13 @@ class Handle:
         """Close it, and wait until no callback of it runs. To close it again does nothing."""
         if self._closed:
             return
-        self._closed = True
+        # In a callback it may be refused; elsewhere a thread that iterates sees at once why it ends.
+        self._closed = not _calls.in_callback()
         closer, h = getattr(load(), self._closer), self._h
 
         def call() -> None:
             code = closer(h)
-            if code == _WOULD_DEADLOCK:
-                self._closed = False
+            self._closed = code != _WOULD_DEADLOCK
             if code not in (0, _CLOSED):  # its bus was closed
                 fail(code)
 
