@@ -63,6 +63,7 @@ def repeat(call):
         call()
 
 for need, call in json.loads(sys.argv[2]):
+    go_on.clear()
     exec(need)
     code = compile(call, "call", "eval")  # else CPython ends with status -2
     try:
