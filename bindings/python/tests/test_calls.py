@@ -323,3 +323,18 @@ def test_requests_beyond_the_limit_are_answered(bus):
         for size in (3, 60000):
             assert bytes(q.request(b"ab" * size, timeout=30)) == b"ba" * size
     replies.close()
+
+
+def test_a_batch_that_an_interrupt_meets_comes_again(bus, monkeypatch):
+    p, s = pair(bus)
+    p.publish(0x100, b"kept")
+    p.flush()
+
+    def interrupted(place):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as m:
+        m.setattr("tagbus._subscriber.Batch", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            s.next(30)
+    assert bytes(s.next(0)[0]) == b"kept"
