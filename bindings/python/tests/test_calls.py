@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks: on_batch, done, and what gathers; exceptions in each, and ends from each."""
+"""on_batch: exceptions in it, ends from it, and what it holds."""
 
 import gc
 import threading
@@ -8,33 +8,9 @@ import weakref
 import pytest
 
 import tagbus
-from conftest import pair, take
+from conftest import Seen, catch, pair
 
 np = pytest.importorskip("numpy")
-
-
-def catch(monkeypatch):
-    """Return what threading.excepthook is told; in the test itself, as pytest sets a hook of its own before."""
-    said = Seen()
-    monkeypatch.setattr(threading, "excepthook", lambda a: said(a.exc_value))
-    return said
-
-
-class Seen:
-    """Collects what callbacks get, and wakes who waits for it."""
-
-    def __init__(self):
-        self.all, self.changed = [], threading.Condition()
-
-    def __call__(self, *what):
-        with self.changed:
-            self.all.append(what[0] if what else None)
-            self.changed.notify_all()
-
-    def wait(self, n=1, timeout=30):
-        with self.changed:
-            assert self.changed.wait_for(lambda: len(self.all) >= n, timeout), self.all
-            return list(self.all)
 
 
 def listen(bus, on_batch, **options):
@@ -179,136 +155,6 @@ def test_a_receiver_with_on_batch(bus):
         seen.wait(3)
     assert [x for x in seen.all if isinstance(x, bytes)] == [b"one", b"two"]
     assert any(isinstance(x, tagbus.Event) and x.kind == "connected" for x in seen.all)
-
-
-def test_zero_copy(bus):
-    done = Seen()
-    p, s = pair(bus)
-    sizes = (0, 10, 100_000, 1_000_000)
-    data = [bytearray(b"%d" % (i % 10) * n) for i, n in enumerate(sizes)]
-    for d in data:
-        p.publish_zero_copy(0x101, d, done, status=7)
-    p.flush()
-    got = [m for b in take(s, 4) for m in b]
-    assert [(bytes(m), m.status) for m in got] == [(bytes(d), 7) for d in data]
-    done.wait(4)
-    del got
-    for d in data:
-        d.append(1)  # it is lent no more
-    p.publish_zero_copy(0x101, np.arange(50_000, dtype="<u4"))  # the only reference
-    p.flush()
-    gc.collect()
-    assert (s.next(30).array("<u4")[0] == np.arange(50_000)).all()
-
-
-def test_zero_copy_fails(bus, monkeypatch):
-    reported = catch(monkeypatch)
-    p, s = pair(bus)
-    data = bytearray(10)
-    with pytest.raises(tagbus.UnknownTag):
-        p.publish_zero_copy(0x999, data, lambda: pytest.fail("done was called"))
-    data.append(1)
-    with pytest.raises(TypeError, match="done"):
-        p.publish_zero_copy(0x100, data, done=3)
-
-    def fails():
-        raise RuntimeError("from done")
-
-    p.publish_zero_copy(0x100, data, fails)
-    p.flush()
-    take(s, 1)
-    p.drain(timeout=30)
-    p.close()
-    assert [str(e) for e in reported.all] == ["from done"]
-
-
-def test_writer(bus):
-    p, s = pair(bus)
-    sent = [(0x100 + i % 16, b"%d" % i * (i % 50), i % 256) for i in range(3000)]
-    with p.writer() as w:
-        for tag, data, status in sent:
-            w.add(tag, bytearray(data), status)
-        assert 0 < len(w) <= 512
-        w.add(0x100, bytes(100_000))
-    assert len(w) == 0
-    p.flush()
-    got = [(m.tag, bytes(m), m.status) for b in take(s, 3001) for m in b]
-    assert got == [*sent, (0x100, bytes(100_000), 0)]
-
-
-def test_writer_after_an_error(bus):
-    p, s = pair(bus)
-    w = p.writer()
-    for tag in (0x100, 0x101, 0x999, 0x102):
-        w.add(tag, b"x")
-    with pytest.raises(tagbus.UnknownTag):
-        w.flush()
-    assert len(w) == 2  # the one that is refused, and what is behind it
-    for args, error in (((0x100, "text"), TypeError), ((0x100, 5), TypeError), ((-1, b""), OverflowError), ((1, b"", 256), OverflowError)):
-        with pytest.raises(error):
-            w.add(*args)
-    p.add(0x999)
-    p.flush()  # of the publisher, too
-    assert len(w) == 0 and len([m for b in take(s, 3) for m in b]) == 3
-    w.add(0x100, b"lost")
-    with pytest.warns(ResourceWarning, match="lost"):
-        del w
-        gc.collect()
-
-
-def test_writer_publishes_before_an_exception(bus):
-    p, s = pair(bus)
-    with pytest.raises(RuntimeError):
-        with p.writer() as w:
-            w.add(0x100, b"before")
-            raise RuntimeError
-    p.flush()
-    assert bytes(s.next(30)[0]) == b"before"
-
-
-def test_publish_batch_of_what_fails(bus):
-    p, s = pair(bus)
-
-    def source():
-        yield from ((0x100, b"x") for _ in range(700))
-        raise RuntimeError("of the source")
-
-    with pytest.raises(RuntimeError) as e:
-        p.publish_batch(source())
-    assert e.value.accepted == 700
-    with pytest.raises(TypeError) as e:
-        p.publish_batch([(0x100, b"x"), (0x100, None)])
-    assert e.value.accepted == 1
-    p.flush()
-    take(s, 701)
-
-
-@pytest.mark.parametrize(
-    "tags, array, status, error",
-    [
-        (-1, [[1]], 0, OverflowError),
-        (1 << 64, [[1]], 0, OverflowError),
-        (0x100, [[1]], 256, OverflowError),
-        ([0x100, -1], [[1], [2]], 0, OverflowError),
-        (1.5, [[1]], 0, TypeError),
-        ([0x100] * 3, [[1], [2]], 0, ValueError),
-    ],
-)
-def test_publish_array_cuts_nothing(bus, tags, array, status, error):
-    p = bus.publisher("0x100-0x10f")
-    with pytest.raises(error):
-        p.publish_array(tags, np.array(array, "<u4"), status)
-    p.close()
-
-
-def test_tags_of_a_writer_and_an_array_have_64_bits(bus):
-    top = (1 << 64) - 1
-    p, s = pair(bus, tags=[top, 1])
-    with p.writer() as w:
-        w.add(top, b"a"), w.add(1, b"b")
-    p.publish_array(np.array([top, 1], np.uint64), [[1], [2]])
-    p.flush()
-    assert [m.tag for b in take(s, 4) for m in b] == [top, 1, top, 1]
 
 
 def test_requests_beyond_the_limit_are_answered(bus):
