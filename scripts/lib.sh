@@ -20,10 +20,15 @@ exec 9>"$out/.lock"
 flock 9
 command -v "${cc%% *}" >/dev/null || { echo "the C library needs a C compiler (Debian: gcc libc6-dev)" >&2; exit 1; }
 
-# shellcheck disable=SC2086 # words
-$cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -O2 -g -fPIC -fvisibility=hidden ${CFLAGS:-} \
-  -shared -Wl,-soname,libtagbus.so.0 -Wl,--version-script=bindings/c/libtagbus.map -Wl,-z,nodelete -Wl,-z,defs \
-  -o "$out/libtagbus.so.0" bindings/c/libtagbus.c -lpthread -ldl
+# That of the same sources and flags is not compiled again: test programs of several packages ask for it.
+inputs=$({ echo "$cc ${CFLAGS:-}"; cat bindings/c/*.c bindings/c/*.h bindings/c/libtagbus.map scripts/lib.sh; } | sha256sum)
+if [ ! -e "$out/libtagbus.so.0" ] || [ "$(cat "$out/.inputs" 2>/dev/null)" != "$inputs" ]; then
+  # shellcheck disable=SC2086 # words
+  $cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -O2 -g -fPIC -fvisibility=hidden ${CFLAGS:-} \
+    -shared -Wl,-soname,libtagbus.so.0 -Wl,--version-script=bindings/c/libtagbus.map -Wl,-z,nodelete -Wl,-z,defs \
+    -o "$out/libtagbus.so.0" bindings/c/libtagbus.c -lpthread -ldl
+  echo "$inputs" >"$out/.inputs"
+fi
 ln -sf libtagbus.so.0 "$out/libtagbus.so"
 
 version=$(sed -n 's/^#define TAGBUS_VERSION "\(.*\)"$/\1/p' bindings/c/tagbus.h)

@@ -43,9 +43,11 @@ from ._errors import (
 )
 from ._events import Event
 from ._lib import version
-from ._publisher import Publisher, Requester, Sender
+from ._publisher import Publisher, Sender
 from ._recording import Recorded, Recording
+from ._requester import Requester
 from ._subscriber import Receiver, Subscriber, Subscription
+from ._writer import Writer
 
 __all__ = [
     "Batch",
@@ -83,5 +85,6 @@ __all__ = [
     "UnknownTag",
     "Vanished",
     "WouldDeadlock",
+    "Writer",
     "version",
 ]

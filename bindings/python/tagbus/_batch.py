@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Optional, Sequence, Union
+import functools
+from typing import Any, Iterator, List, Optional, Tuple, Union
 
 from . import _errors
 from ._lib import check, ffi, load, text
@@ -12,6 +13,8 @@ try:
     import numpy as np
 except ImportError:
     np = None  # type: ignore[assignment]
+
+Numbers = Any  # an array of numpy, without numpy a list
 
 MESSAGE: Any = None
 
@@ -70,21 +73,69 @@ def _address(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
+def _release(out: Any, release: Any, null: Any) -> None:
+    if out[0] != null:
+        release(out[0])
+
+
+def incoming() -> Any:
+    """Return the place for a batch of C; with the place the batch is released.
+
+    So a batch has one owner at each moment, also if an exception comes between two steps.
+    """
+    # What it needs is its own: at the end of the interpreter modules are emptied before.
+    release = functools.partial(_release, release=load().tagbus_batch_release, null=ffi.NULL)
+    return ffi.gc(ffi.new("const tagbus_batch **"), release)
+
+
+def _request_id(c: Any, i: int) -> Optional[bytes]:
+    if not c.messages[i].flags & 1:
+        return None
+    buffer = ffi.new("uint8_t[16]")
+    check(load().tagbus_batch_request_id(c, i, buffer))
+    return bytes(buffer)
+
+
+def copied(c: Any) -> Tuple[Any, List[Optional[bytes]]]:
+    """Return the place of a batch that is a copy of another, and its request ids."""
+    ids = [_request_id(c, i) for i in range(c.count)]
+    page = ffi.new("char[]", c.page_bytes) if c.page != ffi.NULL else ffi.NULL
+    messages, keep = ffi.new("tagbus_message[]", c.count), [page, ffi.new("char[]", ffi.string(c.publisher))]
+    ffi.memmove(messages, c.messages, ffi.sizeof(messages))
+    if page != ffi.NULL:
+        ffi.memmove(page, c.page, c.page_bytes)
+    for m in messages:
+        if page != ffi.NULL:
+            m.data = page + (_address(m.data) - _address(c.page))
+        else:
+            keep.append(ffi.from_buffer(bytes(ffi.buffer(m.data, m.size)) if m.size else b""))
+            m.data = keep[-1]
+    batch = ffi.new("tagbus_batch *", (messages, c.count, page, c.page_bytes, keep[1]))
+    keep += [messages, batch]
+    return ffi.gc(ffi.new("const tagbus_batch **", batch), functools.partial(_nothing, keep)), ids
+
+
+def _nothing(_place: Any, _page: Any) -> None:
+    pass
+
+
 class Batch:
     """The messages of one received page, in the order of their arrival.
 
     All views of a batch are read only and without a copy. They keep the page
     alive, also after the subscription and the bus are closed; what is kept
     counts for retain_bytes. With numpy the views are arrays, without it
-    lists and memoryviews.
+    lists and memoryviews. A batch ends with the last of its views: there is
+    nothing to release by hand, and no view of memory that is gone.
     """
 
-    __slots__ = ("_c", "_messages", "_page", "_view", "_fields", "__weakref__")
+    __slots__ = ("_c", "_messages", "_page", "_view", "_fields", "_ids", "__weakref__")
 
-    def __init__(self, c: Any):
-        # The page has the release, since a buffer of cffi keeps its pointer alone.
-        release = load().tagbus_batch_release
-        self._page = ffi.gc(ffi.cast("char *", c.page if c.page != ffi.NULL else c), lambda _, c=c: release(c))
+    def __init__(self, place: Any, ids: Optional[List[Optional[bytes]]] = None):
+        c = place[0]
+        self._ids = ids
+        # The page keeps the place, since a buffer of cffi keeps its pointer alone.
+        self._page = ffi.gc(ffi.cast("char *", c.page if c.page != ffi.NULL else c), functools.partial(_nothing, place))
         self._c = c
         self._messages = c.messages
         self._view: Optional[memoryview] = None
@@ -108,22 +159,22 @@ class Batch:
         return [getattr(self._messages[i], name) for i in range(len(self))]
 
     @property
-    def tags(self) -> Sequence[int]:
+    def tags(self) -> Numbers:
         """The tags of the messages."""
         return self._column("tag")
 
     @property
-    def counters(self) -> Sequence[int]:
+    def counters(self) -> Numbers:
         """Their numbers, in their tag and publisher."""
         return self._column("counter")
 
     @property
-    def sizes(self) -> Sequence[int]:
+    def sizes(self) -> Numbers:
         """The sizes of their data in bytes."""
         return self._column("size")
 
     @property
-    def status(self) -> Sequence[int]:
+    def status(self) -> Numbers:
         """Their status bytes."""
         return self._column("status")
 
@@ -142,7 +193,7 @@ class Batch:
         return self._memory()
 
     @property
-    def offsets(self) -> Sequence[int]:
+    def offsets(self) -> Numbers:
         """Where the data of the messages begins in page."""
         if self._c.page == ffi.NULL:
             raise ValueError("the data of this batch is not in one page: use its messages")
@@ -163,16 +214,12 @@ class Batch:
         if m.size == 0:
             return memoryview(b"")
         if np is not None:
-            return memoryview(np.asarray(_Memory(self._page, _address(m.data), m.size)))
+            return memoryview(np.asarray(_Memory(self._page, _address(m.data), m.size)))  # type: ignore[arg-type]
         return memoryview(bytes(ffi.buffer(m.data, m.size)))  # in pieces: a copy
 
     def _message(self, i: int) -> Message:
         m = self._messages[i]
-        request_id = None
-        if m.flags & 1:
-            buffer = ffi.new("uint8_t[16]")
-            check(load().tagbus_batch_request_id(self._c, i, buffer))
-            request_id = bytes(buffer)
+        request_id = _request_id(self._c, i) if self._ids is None else self._ids[i]
         return Message(m.tag, m.counter, m.status, self._data(m), request_id)
 
     def __getitem__(self, i: int) -> Message:
@@ -232,7 +279,7 @@ class Batch:
             out[i] = np.asarray(_Memory(self._page, address, size))
         return _frozen(out.view(dtype))
 
-    def arrays(self, dtype: Any = "u1") -> list:
+    def arrays(self, dtype: Any = "u1") -> List[Any]:
         """Return a view of the data of each message, in a list."""
         _need_numpy("arrays")
         dtype = np.dtype(dtype)

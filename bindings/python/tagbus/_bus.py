@@ -6,15 +6,19 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from typing import Any, Optional
+from typing import Any, Callable, List, Optional, Set, TypeVar, Union
 
 from ._events import Events, Listener
-from ._handle import Handle
-from ._lib import check, ffi, handle, load
+from ._handle import Handle, opened
+from ._lib import check, load
 from ._options import Tags, encode, tag_set, tags_text, words
-from ._publisher import Publisher, Requester, Sender, _Sending
+from ._publisher import Publisher, Sender, Sending
+from ._receiving import OnBatch, OnEnd, functions, handler
+from ._requester import Requester
 from ._subscriber import Receiver, Subscriber, Subscription, split
-from ._waiting import milliseconds
+from ._waiting import interruptible, milliseconds
+
+_S = TypeVar("_S", bound=Sending)
 
 _open: "weakref.WeakSet[Bus]" = weakref.WeakSet()
 
@@ -38,11 +42,13 @@ class Bus(Handle):
 
     _closer = "tagbus_close"
 
-    def __init__(self, bus: Any, **options: Any):
-        h = handle(load().tagbus_open(encode("bus", os.fspath(bus)), words(options)))
-        super().__init__(h)
-        self._at = os.fspath(bus)
+    def __init__(self, bus: Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"], **options: Any):
+        self._at = os.fsdecode(bus)
         self._children: "weakref.WeakSet[Handle]" = weakref.WeakSet()
+        self._kept: Set[Handle] = set()  # that have on_batch
+        self._calling = False
+        at, more = encode("bus", self._at), words(options)
+        super().__init__(opened(lambda: load().tagbus_open(at, more), self._closer))
         _open.add(self)
 
     def __repr__(self) -> str:
@@ -59,9 +65,20 @@ class Bus(Handle):
         max_message_bytes, cache, cache_bytes, flush_interval, max_stall,
         policies, subscriber_bytes, heartbeat, heartbeat_timeout.
         """
+        listener = self._listens(events)
+        set_, more = encode("tags", tag_set(tags)), words(options)
+        h = self._opens(
+            Publisher, lambda: load().tagbus_publisher_open(self._h, set_, more, listener.c, listener.user)
+        )
+        return self._sending(Publisher(h, self, listener), linger)
+
+    def _listens(self, events: Events) -> Listener:
         listener = Listener(events)
-        h = load().tagbus_publisher_open(self._h, encode("tags", tag_set(tags)), words(options), listener.c, ffi.NULL)
-        return self._sending(Publisher(handle(h), self, listener), linger)
+        self._calling = self._calling or listener.active
+        return listener
+
+    def _opens(self, kind: Any, call: Callable[[], Any]) -> Any:
+        return opened(call, kind._closer)
 
     def sender(
         self, tags: Optional[Tags] = None, *, events: Events = None, linger: Optional[float] = 10.0, **options: Any
@@ -70,11 +87,12 @@ class Bus(Handle):
 
         Options: those of a publisher without listen, advertise and subscriber_bytes.
         """
-        listener = Listener(events)
-        h = load().tagbus_sender_open(self._h, tags_text(tags), words(options), listener.c, ffi.NULL)
-        return self._sending(Sender(handle(h), self, listener), linger)
+        listener = self._listens(events)
+        set_, more = tags_text(tags), words(options)
+        h = self._opens(Sender, lambda: load().tagbus_sender_open(self._h, set_, more, listener.c, listener.user))
+        return self._sending(Sender(h, self, listener), linger)
 
-    def _sending(self, s: Any, linger: Optional[float]) -> Any:
+    def _sending(self, s: _S, linger: Optional[float]) -> _S:
         s.linger = linger
         self._children.add(s)
         return s
@@ -85,42 +103,72 @@ class Bus(Handle):
         Options: name, max_message_bytes, queue_bytes, retain_bytes,
         heartbeat, heartbeat_timeout.
         """
-        listener = Listener(events)
-        h = load().tagbus_subscriber_open(self._h, words(options), listener.c, ffi.NULL)
-        s = Subscriber(handle(h), self, listener)
+        listener = self._listens(events)
+        more = words(options)
+        h = self._opens(Subscriber, lambda: load().tagbus_subscriber_open(self._h, more, listener.c, listener.user))
+        s = Subscriber(h, self, listener)
         self._children.add(s)
         return s
 
-    def subscribe(self, tags: Tags, *, events: Events = None, **options: Any) -> Subscription:
+    def subscribe(
+        self,
+        tags: Tags,
+        *,
+        on_batch: Optional[OnBatch] = None,
+        on_end: Optional[OnEnd] = None,
+        events: Events = None,
+        **options: Any,
+    ) -> Subscription:
         """Subscribe to a set of tags with a subscriber of its own.
 
         Args:
-          events: called with each Event on a thread of the library; "raise"
-            to have next raise Gap, Refused and Vanished; or None.
+          on_batch: called with each Batch on a thread of the library, one at
+            a time; messages wait for it. An exception in it is reported by
+            threading.excepthook, and the next batch comes. The subscription
+            goes on until it or the bus is closed. None: batches are taken
+            with next or by iteration.
+          on_end: called once after the last on_batch, with None, or with the
+            Error that has ended the subscription.
+          events: called with each Event on the same thread; "raise" to have
+            next raise Gap, Refused and Vanished; or None.
         Options: those of subscriber, and policy, backlog, replay, duplicates, timeout.
         """
         mine, others = split(options)
         subscriber = self.subscriber(events=events, **mine)
         try:
-            sub = subscriber.subscribe(tags, **others)
+            return subscriber._subscribe(tags, on_batch, on_end, others, owned=True)
         except BaseException:
             subscriber.close()
             raise
-        sub._owned = True
-        self._children.add(sub)
-        return sub
 
-    def receiver(self, tags: Tags, *, events: Events = None, **options: Any) -> Receiver:
+    def receiver(
+        self,
+        tags: Tags,
+        *,
+        on_batch: Optional[OnBatch] = None,
+        on_end: Optional[OnEnd] = None,
+        events: Events = None,
+        **options: Any,
+    ) -> Receiver:
         """Open a receiver, which owns tags.
 
+        Args:
+          on_batch, on_end, events: as of subscribe.
         Options: those of subscribe, and listen, advertise.
         """
-        listener = Listener(events)
-        h = load().tagbus_receiver_open(
-            self._h, encode("tags", tag_set(tags)), words(options), ffi.NULL, ffi.NULL, listener.c, ffi.NULL
+        listener = self._listens(events)
+        calls = handler(on_batch, on_end, listener)
+        set_, more = encode("tags", tag_set(tags)), words(options)
+        batch, end, user = functions(calls)
+        if calls is None:
+            user = listener.user
+        h = self._opens(
+            Receiver, lambda: load().tagbus_receiver_open(self._h, set_, more, batch, end, listener.c, user)
         )
-        r = Receiver(handle(h), self, listener)
+        r = Receiver(h, self, listener, calls)
         self._children.add(r)
+        if calls is not None:
+            calls.keep(r, self._kept)
         return r
 
     def requester(
@@ -138,7 +186,7 @@ class Bus(Handle):
           sender, subscriber: what it uses; without one it opens its own.
         Options: timeout, max_waiting.
         """
-        owned: Any = []
+        owned: List[Handle] = []
         try:
             if sender is None:
                 sender = self.sender(command_tag)
@@ -146,38 +194,47 @@ class Bus(Handle):
             if subscriber is None:
                 subscriber = self.subscriber()
                 owned.append(subscriber)
-            h = handle(load().tagbus_requester_open(sender._h, subscriber._h, command_tag, reply_tag, words(options)))
+            a, b, more = sender._h, subscriber._h, words(options)
+            h = self._opens(Requester, lambda: load().tagbus_requester_open(a, b, command_tag, reply_tag, more))
         except BaseException:
             for x in owned:
                 x.close()
             raise
-        r = Requester(h, self, owned)
-        r._uses = (sender, subscriber)  # type: ignore[attr-defined]
+        r = Requester(h, self, sender, subscriber, owned)
         self._children.add(r)
         return r
 
     def alive(self, timeout: float = 1.0) -> bool:
         """Return whether the event loop turns: for the health check of a program."""
-        code = load().tagbus_alive(self._h, milliseconds(timeout))
-        if code == -3:
-            return False
-        check(code)
-        return True
+        ms = milliseconds(timeout)
+
+        def call() -> bool:
+            code = load().tagbus_alive(self._h, ms)
+            if code != -3:
+                check(code)
+            return bool(code == 0)
+
+        return interruptible(call)
 
     def close(self) -> None:
         """Close all that was opened on it, the last first. Batches stay valid."""
+        children = list(self._children)
         if not self._closed:
-            for child in list(self._children):
+            for child in children:
                 if hasattr(child, "_leave_loop"):
                     child._leave_loop()
         super().close()
-        for child in list(self._children):
+        for child in children:
             child._closed = True
+        self._kept.clear()
         _open.discard(self)
+
+    def _calls_back(self) -> bool:
+        return self._calling or bool(self._kept)
 
     def _finish(self) -> None:
         for child in list(self._children):
-            if isinstance(child, _Sending):
+            if isinstance(child, Sending):
                 child._finish()
 
 

@@ -68,7 +68,7 @@ class WouldDeadlock(Error):
     """The call would wait for the callback that makes it."""
 
 
-class LoadError(Error, ImportError):
+class LoadError(Error, ImportError):  # type: ignore[misc]
     """libtagbus.so, or the core that it loads, cannot be loaded."""
 
 

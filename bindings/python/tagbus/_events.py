@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import collections
-import sys
-import threading
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Type, Union
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Type, Union
 
-from . import _errors
+from . import _calls, _errors
 from ._lib import ffi, text
 
 
@@ -36,28 +34,16 @@ class Event(NamedTuple):
     peer_address: str
     tags: str
     tag: int
-    count: int
+    count: int  # type: ignore[assignment]
 
 
-Events = Union[Callable[[Event], None], str, None]
+Events = Union[Callable[[Event], Any], str, None]
 
-_RAISED = {
+_RAISED: Dict[str, Type[_errors.Error]] = {
     "gap": _errors.Gap,
     "refused": _errors.Refused,
     "vanished": _errors.Vanished,
 }
-
-# Whether this thread is in a callback.
-inside = threading.local()
-
-
-def report() -> None:
-    """Report the exception of a callback, as threading does that of a thread."""
-    kind, value, trace = sys.exc_info()
-    try:
-        threading.excepthook(threading.ExceptHookArgs((kind, value, trace, threading.current_thread())))
-    except BaseException:  # of the hook: the library must not see it
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
 
 
 class Listener:
@@ -66,35 +52,31 @@ class Listener:
     def __init__(self, events: Events):
         if events is not None and events != "raise" and not callable(events):
             raise ValueError(f'events: got {events!r}, want a callable, "raise" or None')
-        self._raise = events == "raise"
         self._call = events if callable(events) else None
+        self.active = events is not None
         self.waiting: Deque[_errors.Error] = collections.deque()
         self.wake: List[Callable[[], None]] = []
         self.c: Any = ffi.NULL
-        if events is not None:
-            self.c = ffi.callback("void(void *, tagbus_event *)", self._event)
+        self.user: Any = ffi.NULL
+        if self.active:
+            self.c, self.user = _calls.on_event, _calls.user(_calls.listening(self))
 
-    def _event(self, _user: Any, c: Any) -> None:
-        inside.callback = True
-        try:
-            event = Event(
-                text(c.name), text(c.text), c.code, text(c.cause), text(c.peer),
-                text(c.peer_name), text(c.peer_address), text(c.tags), c.tag, c.count,
-            )
-            if self._call is not None:
-                self._call(event)
-                return
-            kind: Optional[Type[_errors.Error]] = _RAISED.get(event.kind)
-            if kind is not None:
-                error = kind(event.text)
-                error.code, error.event = event.code, event
-                self.waiting.append(error)
-                for wake in list(self.wake):
-                    wake()
-        except BaseException:  # it must not unwind into the library
-            report()
-        finally:
-            inside.callback = False
+    def event(self, c: Any) -> None:
+        """Take an event of C."""
+        event = Event(
+            text(c.name), text(c.text), c.code, text(c.cause), text(c.peer),
+            text(c.peer_name), text(c.peer_address), text(c.tags), c.tag, c.count,
+        )
+        if self._call is not None:
+            self._call(event)
+            return
+        kind = _RAISED.get(event.kind)
+        if kind is not None:
+            error = kind(event.text)
+            error.code, error.event = event.code, event
+            self.waiting.append(error)
+            for wake in list(self.wake):
+                wake()
 
     def look(self) -> None:
         """Raise the first event that waits."""

@@ -5,15 +5,31 @@ from __future__ import annotations
 
 import json
 import os
-import threading
+import sys
 import warnings
-from typing import Any, Dict, Optional, TypeVar
+from types import TracebackType
+from typing import Any, Callable, Dict, Optional, Type, TypeVar
 
-from . import _errors, _events
-from ._lib import fail, failure, ffi, load, text
+from . import _calls, _errors, _events
+from ._lib import fail, failure, ffi, handle, load, text
 from ._options import words
+from ._waiting import interruptible
 
 T = TypeVar("T", bound="Handle")
+
+_CLOSED, _WOULD_DEADLOCK = -2, -10
+
+
+def opened(call: Callable[[], Any], closer: str) -> Any:
+    """Open a handle, or raise why there is none; closer closes it if an interrupt comes."""
+
+    def made() -> Any:
+        return handle(call())
+
+    def close(h: Any) -> Any:
+        return getattr(load(), closer)(h)
+
+    return interruptible(made, close)
 
 
 class Handle:
@@ -35,22 +51,27 @@ class Handle:
         return self._closed
 
     def close(self) -> None:
-        """Close it. To close it again does nothing."""
+        """Close it, and wait until no callback of it runs. To close it again does nothing."""
         if self._closed:
             return
-        self._closed = True
-        code = getattr(load(), self._closer)(self._h)
-        if code == -2:  # its bus was closed
-            return
-        if code == -10:
-            self._closed = False
-        if code != 0:
-            fail(code)
+        # In a callback it may be refused; elsewhere a thread that iterates sees at once why it ends.
+        self._closed = not _calls.in_callback()
+        closer, h = getattr(load(), self._closer), self._h
+
+        def call() -> None:
+            code = closer(h)
+            self._closed = code != _WOULD_DEADLOCK
+            if code not in (0, _CLOSED):  # its bus was closed
+                fail(code)
+
+        interruptible(call)
 
     def __enter__(self: T) -> T:
         return self
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
         if kind is None:
             try:
                 self._finish()
@@ -68,17 +89,25 @@ class Handle:
         except _errors.Error:
             pass
 
+    def _calls_back(self) -> bool:
+        """Return whether a close may have to wait for a callback in Python."""
+        return self._listener is not None and self._listener.active
+
     def __del__(self) -> None:
-        if self._h == ffi.NULL or self._closed or self._pid != os.getpid():
+        if self._h == ffi.NULL or self._closed or self._pid != os.getpid() or sys.is_finalizing():
             return
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
-        if getattr(_events.inside, "callback", False):
-            # Of a callback, which the close might wait for.
-            closer, h = getattr(load(), self._closer), self._h
-            self._closed = True
-            threading.Thread(target=closer, args=(h,), daemon=True).start()
-            return
-        self._close_quietly()
+        self._closed = True
+        if self._calls_back() or _calls.in_callback():
+            # A collection may come while this thread has a lock that the callback waits for.
+            _calls.apart(self._closing())
+        else:
+            self._closing()()
+
+    def _closing(self) -> Callable[[], None]:
+        """Return a call that closes it, without a reference to it."""
+        closer, h = getattr(load(), self._closer), self._h
+        return lambda: closer(h)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<tagbus.{type(self).__name__}{' closed' if self._closed else ''}>"
@@ -89,9 +118,15 @@ def _object(c: Any) -> Dict[str, Any]:
     if c == ffi.NULL:
         raise failure()
     try:
-        return json.loads(text(c))
+        found: Dict[str, Any] = json.loads(text(c))
+        return found
     finally:
         load().tagbus_free(c)
+
+
+def counters(h: Any) -> Dict[str, Any]:
+    """Return the counters of a handle of C."""
+    return _object(load().tagbus_stats(h))
 
 
 class Known(Handle):
@@ -99,7 +134,7 @@ class Known(Handle):
 
     def stats(self) -> Dict[str, Any]:
         """Return its counters, in the names of the Go package bus."""
-        return _object(load().tagbus_stats(self._h))
+        return counters(self._h)
 
     def state(self, **options: Any) -> Dict[str, Any]:
         """Return its state with peers and losses, as tagbus info --json prints it.
@@ -107,5 +142,3 @@ class Known(Handle):
         Options: tags, max_peers, max_tags.
         """
         return _object(load().tagbus_state(self._h, words(options)))
-
-

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from typing import Any, List, NoReturn, Optional
 
-import cffi
+import cffi  # type: ignore[import]
 
 from . import _errors
 from ._cdef import CDEF
@@ -41,6 +42,7 @@ def load() -> Any:
         return _lib
     with _lock:
         if _lib is None:
+            _refuse_subinterpreters()
             reasons = []
             for place in places():
                 try:
@@ -58,9 +60,30 @@ def load() -> Any:
     return _lib
 
 
+def _refuse_subinterpreters() -> None:
+    """Raise LoadError in a sub-interpreter: callbacks of cffi come to the main one."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        if _number(module.get_current()) != _number(module.get_main()):
+            raise _errors.make(
+                -11,
+                "TAGBUS_ELOAD",
+                f"{NAME} is not for sub-interpreters: use it in the main interpreter, or start a process",
+            )
+        return
+
+
+def _number(interpreter: Any) -> int:
+    # 3.13 returns it in a tuple.
+    return int(interpreter[0] if isinstance(interpreter, tuple) else interpreter)
+
+
 def text(c: Any) -> str:
     """Return a text of C."""
-    return "" if c == ffi.NULL else ffi.string(c).decode("utf-8", "replace")
+    return "" if c == ffi.NULL else str(ffi.string(c), "utf-8", "replace")
 
 
 def failure(code: Optional[int] = None) -> _errors.Error:

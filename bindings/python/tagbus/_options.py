@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import operator
 import os
 from typing import Any, Iterable, Mapping, Union
 
@@ -18,22 +19,42 @@ def tag_set(tags: Tags) -> str:
     """Return a set of tags as text: of a text, a number, a range, or several of them."""
     if isinstance(tags, str):
         return tags
+    if isinstance(tags, (bytes, bytearray, memoryview)) or tags is None:
+        raise TypeError(f"tags: got {tags!r}, want a text, a number, a range, or several of them")
     if isinstance(tags, range):
         if len(tags) == 0:
             return ""
         if abs(tags.step) == 1:
-            return f"{min(tags):#x}-{max(tags):#x}"
-        return ",".join(f"{t:#x}" for t in tags)
-    if hasattr(tags, "__index__"):
-        return f"{tags.__index__():#x}"  # type: ignore[union-attr]
-    return ",".join(tag_set(t) for t in tags)  # type: ignore[union-attr]
+            return f"{_tag(min(tags)):#x}-{_tag(max(tags)):#x}"
+        return ",".join(f"{_tag(t):#x}" for t in tags)
+    try:
+        return f"{_tag(operator.index(tags)):#x}"  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    try:
+        several = iter(tags)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"tags: got {tags!r}, want a text, a number, a range, or several of them") from None
+    return ",".join(tag_set(t) for t in several)
+
+
+def _tag(number: int) -> int:
+    if not 0 <= number < 1 << 64:
+        raise OverflowError(f"tags: {number} is no tag: want 0 to 2**64-1")
+    return number
 
 
 def encode(argument: str, text: str) -> Any:
     """Return a text for C."""
+    if not isinstance(text, str):
+        raise TypeError(f"{argument}: got {text!r}, want a str")
     if "\0" in text:
         raise ValueError(f"{argument} has a character 0: {text!r}")
-    return ffi.new("char[]", text.encode("utf-8", "surrogateescape"))
+    try:
+        # What os.fsdecode makes of names of files that are not UTF-8 goes back to the bytes that they have.
+        return ffi.new("char[]", text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        raise ValueError(f"{argument} is not text: {text!r} has half a character") from None
 
 
 def tags_text(tags: Any) -> Any:
@@ -50,7 +71,9 @@ def _value(name: str, value: Any) -> str:
         return tag_set(value)
     if isinstance(value, (list, tuple)):
         return ",".join(_value(name, v) for v in value)
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if isinstance(value, (bytes, os.PathLike)):
+        return os.fsdecode(value)
+    return str(value)
 
 
 def _quoted(value: str) -> str:

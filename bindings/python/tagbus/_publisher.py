@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publisher, Sender and Requester: what sends."""
+"""Publisher and Sender: what sends."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any, Iterable, Optional, Tuple, Union
+import weakref
+from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
-from . import _errors
-from ._batch import MESSAGE, Batch, Message, np
-from ._handle import Handle, Known
+from . import _calls, _errors
+from ._arrays import gathered
+from ._batch import Message
+from ._handle import Known
 from ._lib import check, failure, ffi, load
 from ._options import Tags, encode, tags_text
 from ._waiting import STEP, Steps, in_steps, interruptible, milliseconds
+from ._writer import Data, Writer, buffer
 
-Data = Union[bytes, bytearray, memoryview, Any]  # anything with a contiguous buffer
 _CHUNK = 512  # messages of publish_batch in one call
+Item = Union[Tuple[int, Data], Tuple[int, Data, int], Message]
 
 
-def _buffer(data: Any) -> Any:
-    """Return the memory of data for C."""
-    if isinstance(data, str):
-        raise TypeError('data is a str, want bytes: "...".encode()')
-    return ffi.from_buffer(data)
-
-
-class _Sending(Known):
+class Sending(Known):
     """What publishers and senders have in common."""
 
     _prefix = ""
@@ -32,6 +28,7 @@ class _Sending(Known):
 
     def flush(self) -> None:
         """Send what waits for full pages."""
+        self._gather()
         check(getattr(load(), f"tagbus_{self._prefix}_flush")(self._h))
 
     def drain(self, failure: Optional[str] = None, timeout: Optional[float] = None) -> None:
@@ -43,8 +40,10 @@ class _Sending(Known):
           Undelivered: not all peers have confirmed all in time.
         """
         call = getattr(load(), f"tagbus_{self._prefix}_drain")
+        self._gather()
         reason = ffi.NULL if failure is None else encode("failure", failure)
-        interruptible(lambda: check(call(self._h, reason, milliseconds(timeout))))
+        ms = milliseconds(timeout)
+        interruptible(lambda: check(call(self._h, reason, ms)))
 
     def _finish(self) -> None:
         if not self._closed:
@@ -53,12 +52,15 @@ class _Sending(Known):
             except _errors.Closed:  # it was drained, or its bus is closed
                 pass
 
+    def _gather(self) -> None:
+        """Publish what writers have gathered."""
+
     def _look(self) -> None:
         if self._listener is not None:
             self._listener.look()
 
 
-class Publisher(_Sending):
+class Publisher(Sending):
     """Serves tags to subscribers; Bus.publisher opens one.
 
     At the end of a with block without an exception it is drained, for at
@@ -67,6 +69,14 @@ class Publisher(_Sending):
 
     _closer = "tagbus_publisher_close"
     _prefix = "publisher"
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self._writers: "weakref.WeakSet[Writer]" = weakref.WeakSet()
+
+    def _gather(self) -> None:
+        for w in list(self._writers):
+            w.flush()
 
     def publish(self, tag: int, data: Data, status: int = 0, timeout: Optional[float] = None) -> None:
         """Publish a copy of data.
@@ -81,15 +91,63 @@ class Publisher(_Sending):
         """
         if self._listener is not None:
             self._listener.look()
-        memory = ffi.from_buffer(data) if not isinstance(data, str) else _buffer(data)
+        memory = ffi.from_buffer(data) if not isinstance(data, str) else buffer(data)
         call, h, n = load().tagbus_publish, self._h, len(memory)
         if call(h, tag, memory, n, status, STEP if timeout is None or timeout > 0.1 else milliseconds(timeout)) == 0:
             return
-        in_steps(lambda ms: call(h, tag, memory, n, status, ms), timeout, self._look)
+        in_steps(lambda ms: int(call(h, tag, memory, n, status, ms)), timeout, self._look)
 
-    def publish_batch(
-        self, messages: Iterable[Union[Tuple[int, Data], Tuple[int, Data, int], Message]], timeout: Optional[float] = None
-    ) -> int:
+    def publish_zero_copy(
+        self,
+        tag: int,
+        data: Data,
+        done: Optional[Callable[[], Any]] = None,
+        status: int = 0,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Publish without a copy where possible: for messages from some 10 KiB on.
+
+        Args:
+          data: must not change until done is called. It is kept until then.
+          done: called once, on a thread of the library or before this
+            returns, when no peer needs the data any more. An exception in it
+            is reported by threading.excepthook. After an error it is not called.
+        Raises:
+          as publish
+        """
+        if done is not None and not callable(done):
+            raise TypeError(f"done: got {done!r}, want a callable")
+        self._look()
+        memory, lib = buffer(data), load()
+        n, number = len(memory), _calls.lend(memory, done)
+        user = _calls.user(number)
+        try:
+            in_steps(
+                lambda ms: int(
+                    lib.tagbus_publish_zero_copy(self._h, tag, memory, n, status, ms, _calls.on_done, user)
+                ),
+                timeout,
+                self._look,
+            )
+        except Exception:  # else it may be published
+            _calls.take_back(number)
+            raise
+
+    def writer(self, timeout: Optional[float] = None) -> Writer:
+        """Return a writer, which gathers small messages and publishes them as batches.
+
+            with pub.writer() as w:
+                for sample in samples:
+                    w.add(0x100, sample)
+
+        Args:
+          timeout: how many seconds a flush waits for room.
+        """
+        w = Writer(self, timeout)
+        self._writers.add(w)
+        return w
+
+    def publish_batch(self, messages: Iterable[Item], timeout: Optional[float] = None) -> int:
         """Publish messages in their order, and return how many.
 
         Args:
@@ -97,21 +155,32 @@ class Publisher(_Sending):
         Raises:
           Error: of the first one that is refused; its attribute accepted
             says how many, those before, are published.
+          Exception: of messages itself, or of one that is no message, with
+            the attribute accepted, too.
         """
         steps, done, source = Steps(timeout), 0, iter(messages)
         while True:
-            part = list(itertools.islice(source, _CHUNK))
-            if not part:
+            keep: List[Any] = []
+            c = ffi.new("tagbus_message[]", _CHUNK)
+            wrong: Optional[Exception] = None
+            try:
+                for m, x in zip(c, itertools.islice(source, _CHUNK)):
+                    row: Tuple[Any, ...] = (x.tag, x.data, x.status) if isinstance(x, Message) else x
+                    memory = buffer(row[1])
+                    m.tag, m.data, m.size, m.status = row[0], memory, len(memory), row[2] if len(row) > 2 else 0
+                    keep.append(memory)
+            except Exception as e:
+                wrong = e
+            if keep:
+                done = self._publish_messages(c, len(keep), steps, done)
+            if wrong is not None:
+                try:
+                    wrong.accepted = done  # type: ignore[attr-defined]
+                except Exception:  # it has no room for it
+                    pass
+                raise wrong
+            if len(keep) < _CHUNK:
                 return done
-            c = ffi.new("tagbus_message[]", len(part))
-            keep = []
-            for m, x in zip(c, part):
-                if isinstance(x, Message):
-                    x = (x.tag, x.data, x.status)
-                memory = _buffer(x[1])
-                keep.append(memory)
-                m.tag, m.data, m.size, m.status = x[0], memory, len(memory), x[2] if len(x) > 2 else 0
-            done = self._publish_messages(c, len(part), steps, done)
 
     def publish_array(self, tags: Any, array: Any, status: Any = 0, timeout: Optional[float] = None) -> int:
         """Publish each array[i] as a message, and return how many.
@@ -124,23 +193,13 @@ class Publisher(_Sending):
         Raises:
           Error: as publish_batch.
         """
-        if np is None:
-            raise _errors.Error("publish_array needs numpy (Debian: python3-numpy); publish_batch does not")
-        array = np.asarray(array)
-        if array.ndim == 0:
-            raise ValueError("array has no dimension: publish publishes one message")
-        array = np.ascontiguousarray(array)
-        if array.dtype.hasobject:
-            raise TypeError("array holds Python objects, want numbers")
-        n = len(array)
-        if n == 0:
+        messages, memory = gathered(tags, array, status)
+        if len(messages) == 0:
             return 0
-        messages = np.zeros(n, MESSAGE)
-        size = array.nbytes // n
-        messages["tag"], messages["status"], messages["size"] = tags, status, size
-        messages["data"] = np.uint64(array.ctypes.data) + np.arange(n, dtype=np.uint64) * np.uint64(size)
         c = ffi.cast("tagbus_message *", messages.ctypes.data)
-        return self._publish_messages(c, n, Steps(timeout), 0)
+        done = self._publish_messages(c, len(messages), Steps(timeout), 0)
+        del memory  # not earlier
+        return done
 
     def _publish_messages(self, c: Any, n: int, steps: Steps, before: int) -> int:
         """Publish messages of C; before is how many were published earlier."""
@@ -161,8 +220,12 @@ class Publisher(_Sending):
         """Publish the reply to a request: Message.request_id says to which."""
         if len(request_id) != 16:
             raise ValueError(f"request_id has {len(request_id)} bytes, want 16")
-        memory, lib = _buffer(data), load()
-        in_steps(lambda ms: lib.tagbus_reply(self._h, request_id, tag, memory, len(memory), status, ms), timeout)
+        memory, lib = buffer(data), load()
+        in_steps(
+            lambda ms: int(lib.tagbus_reply(self._h, request_id, tag, memory, len(memory), status, ms)),
+            timeout,
+            self._look,
+        )
 
     def add(self, tags: Tags) -> None:
         """Serve more tags."""
@@ -175,10 +238,10 @@ class Publisher(_Sending):
     def wait(self, subscribers: int = 1, tags: Optional[Tags] = None, timeout: Optional[float] = None) -> None:
         """Wait until there are so many subscribers, and each of the tags has one; None: all tags."""
         lib, set_ = load(), tags_text(tags)
-        in_steps(lambda ms: lib.tagbus_publisher_wait(self._h, subscribers, set_, ms), timeout, self._look)
+        in_steps(lambda ms: int(lib.tagbus_publisher_wait(self._h, subscribers, set_, ms)), timeout, self._look)
 
 
-class Sender(_Sending):
+class Sender(Sending):
     """Sends to the owners of tags; Bus.sender opens one."""
 
     _closer = "tagbus_sender_close"
@@ -186,8 +249,8 @@ class Sender(_Sending):
 
     def send(self, tag: int, data: Data, status: int = 0, timeout: Optional[float] = None) -> None:
         """Send a copy of data to the receiver of the tag; wait for a receiver and for room."""
-        memory, lib = _buffer(data), load()
-        in_steps(lambda ms: lib.tagbus_send(self._h, tag, memory, len(memory), status, ms), timeout, self._look)
+        memory, lib = buffer(data), load()
+        in_steps(lambda ms: int(lib.tagbus_send(self._h, tag, memory, len(memory), status, ms)), timeout, self._look)
 
     def send_acked(self, tag: int, data: Data, status: int = 0, timeout: Optional[float] = None) -> None:
         """Send a copy of data, and wait until the receiver has handled the message.
@@ -195,47 +258,10 @@ class Sender(_Sending):
         Raises:
           Unacked: it is sent, and perhaps not handled.
         """
-        memory, lib, ms = _buffer(data), load(), milliseconds(timeout)
+        memory, lib, ms = buffer(data), load(), milliseconds(timeout)
         interruptible(lambda: check(lib.tagbus_send_acked(self._h, tag, memory, len(memory), status, ms)))
 
     def wait(self, tags: Optional[Tags] = None, timeout: Optional[float] = None) -> None:
         """Wait until each of the tags has a connected receiver; None: those of the sender."""
         lib, set_ = load(), tags_text(tags)
-        in_steps(lambda ms: lib.tagbus_sender_wait(self._h, set_, ms), timeout, self._look)
-
-
-class Requester(Handle):
-    """Sends commands and waits for their replies; Bus.requester opens one."""
-
-    _closer = "tagbus_requester_close"
-
-    def __init__(self, h: Any, parent: Handle, owned: Iterable[Handle]):
-        super().__init__(h, parent)
-        self._owned = list(owned)
-
-    def request(self, command: Data, timeout: Optional[float] = None) -> Message:
-        """Send a command and return its reply.
-
-        Raises:
-          NoReply: it is sent, and not answered.
-        """
-        memory, lib, ms = _buffer(command), load(), milliseconds(timeout)
-
-        def call() -> Batch:
-            out = ffi.new("const tagbus_batch **")
-            check(lib.tagbus_request(self._h, memory, len(memory), out, ms))
-            return Batch(out[0])
-
-        return interruptible(call)[0]
-
-    def stats(self) -> Any:
-        """Return its counters."""
-        return Known.stats(self)  # type: ignore[arg-type]
-
-    def close(self) -> None:
-        """Close it, and the sender and subscriber that were opened for it."""
-        try:
-            super().close()
-        finally:
-            while self._owned:
-                self._owned.pop().close()
+        in_steps(lambda ms: int(lib.tagbus_sender_wait(self._h, set_, ms)), timeout, self._look)

@@ -11,8 +11,13 @@ import subprocess
 from typing import Any, List, Optional
 
 from . import _errors
-from ._batch import _frozen, _need_numpy, np
+from ._batch import _frozen, _need_numpy
 from ._options import Tags, tag_set
+
+try:
+    import numpy as np
+except ImportError:
+    np = None  # type: ignore[assignment]
 
 
 class Recorded:
@@ -50,7 +55,7 @@ class Recorded:
         out = self.page.reshape(n, size).view(dtype)
         return out[:, 0] if size == dtype.itemsize else out
 
-    def arrays(self, dtype: Any = "u1") -> list:
+    def arrays(self, dtype: Any = "u1") -> List[Any]:
         """Return the data of each message, in a list."""
         return [self.page[o : o + n].view(dtype) for o, n in zip(self.offsets.tolist(), self.sizes.tolist())]
 
@@ -90,7 +95,8 @@ class Recording:
         with subprocess.Popen(
             [*words, "--", *self._paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as p:
-            with io.TextIOWrapper(p.stdout, "utf-8", newline="") as table:  # type: ignore[type-var]
+            assert p.stdout is not None and p.stderr is not None
+            with io.TextIOWrapper(p.stdout, "utf-8", newline="") as table:
                 for row in csv.reader(table):
                     if row[1] == "message":
                         data += bytes.fromhex(row[8])
@@ -98,7 +104,7 @@ class Recording:
                         rows.append(row)
                     elif row[1] == "gap":
                         lost += int(row[9] or 0)
-            said = p.stderr.read().decode("utf-8", "replace")  # type: ignore[union-attr]
+            said = p.stderr.read().decode("utf-8", "replace")
         if p.returncode != 0 and not (p.returncode == 1 and said.startswith("no message is what was asked for")):
             raise _errors.Error(f"{' '.join(self._paths)} cannot be read: {said.strip()}")
         return Recorded(rows, bytes(data), lost)

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, Iterator, List, Optional
+import collections
+from typing import Any, AsyncIterator, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from . import _errors
-from ._batch import Batch, Message
-from ._events import Events
-from ._handle import Handle, Known
+from . import _calls, _errors
+from ._batch import Batch, Message, incoming
+from ._events import Listener
+from ._handle import Handle, Known, opened
 from ._lib import check, ffi, handle, load
 from ._options import Tags, encode, tag_set, tags_text, words
+from ._receiving import Handler, OnBatch, OnEnd, functions, handler
 from ._waiting import in_steps, interruptible, milliseconds
 
 
@@ -19,9 +21,19 @@ class _Source:
     """Where batches are taken from."""
 
     _closed: bool
-    _listener: Any
-    _sub: Any
-    _waiters: List["asyncio.Future[None]"]
+    _listener: Optional[Listener]
+
+    def _receives(self, sub: Any, h: Optional[Handler]) -> None:
+        self._sub = sub
+        self._handler = h
+        self._waiters: List["asyncio.Future[None]"] = []
+        self._left: Deque[Any] = collections.deque()  # taken when an exception came
+
+    def _events(self) -> Listener:
+        if self._handler is not None:
+            raise _errors.make(-1, "TAGBUS_EINVAL", "next: its batches go to on_batch: subscribe without it")
+        assert self._listener is not None
+        return self._listener
 
     def next(self, timeout: Optional[float] = None) -> Batch:
         """Wait for the next batch and return it.
@@ -35,10 +47,20 @@ class _Source:
           End: it has ended, and all was delivered.
           Closed, LimitExceeded (retain_bytes), Gap and others (events="raise").
         """
-        lib, out, listener = load(), ffi.new("const tagbus_batch **"), self._listener
+        lib, listener, place = load(), self._events(), incoming()
         listener.look()
-        in_steps(lambda ms: lib.tagbus_next(self._sub, out, ms), timeout, listener.look)
-        return Batch(out[0])
+        if self._left:
+            try:
+                return Batch(self._left.popleft())
+            except IndexError:  # another thread has it
+                pass
+        try:
+            in_steps(lambda ms: int(lib.tagbus_next(self._sub, place, ms)), timeout, listener.look)
+            return Batch(place)
+        except BaseException:  # KeyboardInterrupt: the batch is for the next call
+            if place[0] != ffi.NULL:
+                self._left.append(place)
+            raise
 
     def __iter__(self) -> Iterator[Batch]:
         while True:
@@ -63,7 +85,8 @@ class _Source:
 
         It is for select, poll and event loops; do not read or close it.
         """
-        fd = load().tagbus_subscription_fd(self._sub)
+        self._events()
+        fd = int(load().tagbus_subscription_fd(self._sub))
         if fd < 0:
             check(fd)
         return fd
@@ -94,7 +117,7 @@ class _Source:
         """Wait until there is something to take, or an event to raise."""
         loop = asyncio.get_running_loop()
         waiter: "asyncio.Future[None]" = loop.create_future()
-        fd, listener = self.fileno(), self._listener
+        fd, listener = self.fileno(), self._events()
 
         def ready() -> None:
             loop.remove_reader(fd)
@@ -121,8 +144,10 @@ class _Source:
                 loop.remove_reader(fd)
 
     def _leave_loop(self) -> None:
-        """Wake those that wait in asyncio, before the descriptor is closed."""
-        for wake in list(self._listener.wake):
+        """Wake those that wait in asyncio, before the descriptor is closed, and a callback that waits."""
+        if self._handler is not None:
+            self._handler.closing.set()
+        for wake in list(self._listener.wake if self._listener is not None else ()):
             wake()
 
 
@@ -131,15 +156,31 @@ class Subscriber(Known):
 
     _closer = "tagbus_subscriber_close"
 
-    def subscribe(self, tags: Tags, **options: Any) -> "Subscription":
+    def subscribe(
+        self, tags: Tags, *, on_batch: Optional[OnBatch] = None, on_end: Optional[OnEnd] = None, **options: Any
+    ) -> "Subscription":
         """Subscribe to tags at all publishers, also later ones.
 
+        Args:
+          on_batch, on_end: as of Bus.subscribe.
         Options: policy, backlog, replay, duplicates, timeout.
         """
-        h = handle(
-            load().tagbus_subscribe(self._h, encode("tags", tag_set(tags)), words(options), ffi.NULL, ffi.NULL, ffi.NULL)
-        )
-        return Subscription(h, self, owned=False)
+        return self._subscribe(tags, on_batch, on_end, options, owned=False)
+
+    def _subscribe(
+        self, tags: Tags, on_batch: Optional[OnBatch], on_end: Optional[OnEnd], options: Mapping[str, Any], owned: bool
+    ) -> "Subscription":
+        calls = handler(on_batch, on_end)
+        set_, more = encode("tags", tag_set(tags)), words(options)
+        h = opened(lambda: load().tagbus_subscribe(self._h, set_, more, *functions(calls)), Subscription._closer)
+        sub = Subscription(h, self, owned, calls)
+        self._bus()._children.add(sub)
+        if calls is not None:
+            calls.keep(sub, self._bus()._kept)
+        return sub
+
+    def _bus(self) -> Any:
+        return self._parent
 
 
 class Subscription(_Source, Handle):
@@ -154,11 +195,11 @@ class Subscription(_Source, Handle):
 
     _closer = "tagbus_subscription_close"
 
-    def __init__(self, h: Any, subscriber: Subscriber, owned: bool):
+    def __init__(self, h: Any, subscriber: Subscriber, owned: bool, calls: Optional[Handler]):
         super().__init__(h, subscriber, subscriber._listener)
-        self._sub = h
+        self._receives(h, calls)
+        self._subscriber = subscriber
         self._owned = owned
-        self._waiters = []
 
     def wait(self, timeout: Optional[float] = None) -> None:
         """Wait until it is acknowledged, as of the last add or remove.
@@ -166,7 +207,8 @@ class Subscription(_Source, Handle):
         From then on every message that is missed is reported.
         """
         lib = load()
-        in_steps(lambda ms: lib.tagbus_subscription_wait(self._h, ms), timeout, self._listener.look)
+        look = self._listener.look if self._listener is not None else None
+        in_steps(lambda ms: int(lib.tagbus_subscription_wait(self._h, ms)), timeout, look)
 
     def add(self, tags: Tags) -> None:
         """Subscribe to more tags."""
@@ -176,56 +218,76 @@ class Subscription(_Source, Handle):
         """Unsubscribe from tags."""
         check(load().tagbus_subscription_remove(self._h, tags_text(tags)))
 
-    def stats(self) -> Any:
+    def stats(self) -> Dict[str, Any]:
         """Return the counters of its subscriber."""
-        return self._parent.stats()  # type: ignore[union-attr]
+        return self._subscriber.stats()
 
-    def state(self, **options: Any) -> Any:
+    def state(self, **options: Any) -> Dict[str, Any]:
         """Return the state of its subscriber."""
-        return self._parent.state(**options)  # type: ignore[union-attr]
+        return self._subscriber.state(**options)
 
     def close(self) -> None:
-        """End it, and its subscriber if Bus.subscribe has opened that for it."""
+        """End it, and its subscriber if Bus.subscribe has opened that for it.
+
+        In a callback of it, too: the subscriber is closed behind that.
+        """
         if not self._closed:
             self._leave_loop()
         super().close()
+        self._subscriber._bus()._kept.discard(self)
         if self._owned:
-            self._parent.close()  # type: ignore[union-attr]
+            try:
+                self._subscriber.close()
+            except _errors.WouldDeadlock:  # a callback has called this
+                _calls.apart(self._subscriber._close_quietly)
+
+    def _calls_back(self) -> bool:
+        return self._handler is not None or super()._calls_back()
+
+    def _closing(self) -> Callable[[], None]:
+        if not self._owned or self._subscriber._closed:
+            return super()._closing()
+        self._subscriber._closed = True
+        return self._subscriber._closing()
 
 
 class Receiver(_Source, Known):
     """Owns tags, and gets what is sent to them; Bus.receiver opens one.
 
-    It is read as a Subscription. To its senders a message is handled, and
+    It is read as a Subscription, or has on_batch. To its senders a message is handled, and
     acknowledged to Sender.send_acked, when it is in the queue of the receiver.
     """
 
     _closer = "tagbus_receiver_close"
 
-    def __init__(self, h: Any, bus: Handle, listener: Any):
+    def __init__(self, h: Any, bus: Handle, listener: Listener, calls: Optional[Handler]):
         super().__init__(h, bus, listener)
-        self._sub = handle(load().tagbus_receiver_messages(h))
-        self._waiters = []
+        self._bus = bus
+        self._receives(ffi.NULL if calls is not None else handle(load().tagbus_receiver_messages(h)), calls)
 
     def drain(self, timeout: Optional[float] = None) -> None:
         """End in order: take what was sent, and say goodbye. Close it afterwards."""
-        lib = load()
-        interruptible(lambda: check(lib.tagbus_receiver_drain(self._h, milliseconds(timeout))))
+        lib, ms = load(), milliseconds(timeout)
+        interruptible(lambda: check(lib.tagbus_receiver_drain(self._h, ms)))
 
     def close(self) -> None:
         """Close it."""
         if not self._closed:
             self._leave_loop()
         super().close()
+        self._bus._kept.discard(self)  # type: ignore[attr-defined]
+
+    def _calls_back(self) -> bool:
+        return self._handler is not None or super()._calls_back()
 
 
 _SUBSCRIBER_OPTIONS = {"name", "max_message_bytes", "queue_bytes", "retain_bytes", "heartbeat", "heartbeat_timeout", "on_loop"}
 
 
-def split(options: Any) -> Any:
+def split(options: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     """Return the options of a subscriber, and those of a subscription."""
     mine = {k: v for k, v in options.items() if k in _SUBSCRIBER_OPTIONS}
     return mine, {k: v for k, v in options.items() if k not in _SUBSCRIBER_OPTIONS}
 
 
-__all__ = ["Events", "Receiver", "Subscriber", "Subscription"]
+__all__ = ["Receiver", "Subscriber", "Subscription", "split"]

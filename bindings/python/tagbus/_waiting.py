@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import os
 import queue
+import sys
 import threading
 import time
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 from . import _lib
+from ._calls import in_callback
+
+T = TypeVar("T")
 
 STEP = 100  # ms
 _TIMEOUT, _NOROOM = -3, -4
@@ -17,16 +21,30 @@ _NORECEIVER = -7
 _RETRY = (_TIMEOUT, _NOROOM, _NORECEIVER)  # nothing has changed
 
 
+_LONGEST = 1e9  # s: C takes milliseconds in 64 bits
+
+
+def seconds(timeout: Optional[float]) -> Optional[float]:
+    """Return a timeout as it counts: None and infinity wait without limit."""
+    if timeout is None or timeout > _LONGEST:
+        return None
+    if timeout != timeout:
+        raise ValueError("timeout is not a number")
+    return max(0.0, timeout)
+
+
 def milliseconds(timeout: Optional[float]) -> int:
     """Return a timeout for C: None waits without limit."""
-    return -1 if timeout is None else max(0, int(timeout * 1000 + 0.999))
+    timeout = seconds(timeout)
+    return -1 if timeout is None else int(timeout * 1000 + 0.999)
 
 
 class Steps:
     """Time that is left, in steps of at most 100 ms."""
 
     def __init__(self, timeout: Optional[float]):
-        self._end = None if timeout is None else time.monotonic() + max(0.0, timeout)
+        timeout = seconds(timeout)
+        self._end = None if timeout is None else time.monotonic() + timeout
 
     def next(self) -> int:
         """Return the length of the next step in ms."""
@@ -47,7 +65,8 @@ def in_steps(call: Callable[[int], int], timeout: Optional[float], look: Optiona
       call: gets ms, returns a code.
       look: is called between steps, and may raise.
     """
-    if timeout is not None and timeout <= 0:
+    timeout = seconds(timeout)
+    if timeout == 0:
         _lib.check(call(0))
         return
     steps = Steps(timeout)
@@ -76,18 +95,25 @@ class _Worker:
 _idle: List[_Worker] = []
 
 
-def interruptible(call: Callable[[], Any]) -> Any:
+def interruptible(call: Callable[[], T], undo: Optional[Callable[[T], Any]] = None) -> T:
     """Make a call that waits and must not be repeated.
 
     In the main thread, which KeyboardInterrupt comes to, another thread makes
     it. That one finishes it after an interrupt, too.
+
+    Args:
+      undo: gets the result if an interrupt has left it without a taker.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or in_callback() or sys.is_finalizing():
         return call()
-    result: List[Any] = []
+    try:
+        worker = _idle.pop() if _idle else _Worker()
+    except RuntimeError:  # the interpreter ends, and starts no thread
+        return call()
+    result: List[Tuple[Optional[T], Optional[BaseException]]] = []
     done = threading.Lock()
     done.acquire()
-    worker = _idle.pop() if _idle else _Worker()
+    taken = threading.Lock()  # by the caller, or by undo
 
     def job() -> None:
         try:
@@ -96,15 +122,25 @@ def interruptible(call: Callable[[], Any]) -> Any:
             result.append((None, e))
         _idle.append(worker)
         done.release()
+        if given_up and undo is not None and result[0][1] is None and taken.acquire(blocking=False):
+            undo(result[0][0])  # type: ignore[arg-type]
 
-    worker.jobs.put(job)
-    # A lock that is waited for with a limit is interrupted by signals at once.
-    while not done.acquire(timeout=STEP / 1000):
-        pass
+    given_up: List[bool] = []
+    try:
+        worker.jobs.put(job)
+        # A lock that is waited for with a limit is interrupted by signals at once.
+        while not done.acquire(timeout=STEP / 1000):
+            pass
+        taken.acquire()
+    except BaseException:
+        given_up.append(True)
+        if result and undo is not None and result[0][1] is None and taken.acquire(blocking=False):
+            undo(result[0][0])  # type: ignore[arg-type]
+        raise
     value, error = result[0]
     if error is not None:
         raise error
-    return value
+    return value  # type: ignore[return-value]
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # their threads are the parent's

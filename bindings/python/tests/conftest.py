@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -86,3 +87,27 @@ def take(sub, n, timeout=10):
         n -= len(b)
     assert n == 0
     return out
+
+
+def catch(monkeypatch):
+    """Return what threading.excepthook is told; in the test itself, as pytest sets a hook of its own before."""
+    said = Seen()
+    monkeypatch.setattr(threading, "excepthook", lambda a: said(a.exc_value))
+    return said
+
+
+class Seen:
+    """Collects what callbacks get, and wakes who waits for it."""
+
+    def __init__(self):
+        self.all, self.changed = [], threading.Condition()
+
+    def __call__(self, *what):
+        with self.changed:
+            self.all.append(what[0] if what else None)
+            self.changed.notify_all()
+
+    def wait(self, n=1, timeout=30):
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.all) >= n, timeout), self.all
+            return list(self.all)

@@ -248,7 +248,8 @@ def test_one_subscriber_for_several(bus):
 
 def test_without_numpy(bus, monkeypatch):
     monkeypatch.setattr("tagbus._batch.np", None)
-    monkeypatch.setattr("tagbus._publisher.np", None)
+    monkeypatch.setattr("tagbus._arrays.np", None)
+    monkeypatch.setattr("tagbus._writer.np", None)
     p, s = pair(bus)
     p.publish_batch([(0x100, b"a"), (0x101, b"bc", 7)])
     p.flush()

@@ -9,6 +9,7 @@ import pytest
 
 import tagbus
 from conftest import ALL, pair
+from tagbus import _calls
 
 np = pytest.importorskip("numpy")
 
@@ -102,7 +103,7 @@ def test_memory(bus):
 
     t = threading.Thread(target=flood)
     t.start()
-    got, early = 0, 0
+    got, early, objects = 0, 0, 0
     while got < MANY:
         b = s.next(30)
         assert int(b.counters[0]) == got + 1
@@ -110,10 +111,48 @@ def test_memory(bus):
         got += len(b)
         if early == 0 and got > MANY // 4:
             gc.collect()
-            early = resident()
+            early, objects = resident(), len(gc.get_objects())
     t.join()
+    del b
     gc.collect()
     assert resident() - early < 16 << 20
+    assert len(gc.get_objects()) - objects < 1000
+
+
+def test_memory_of_callbacks(bus):
+    """What is lent comes back, and handlers keep nothing."""
+    n, got, done, end = MANY // 100, [0], [0], threading.Event()
+
+    def on_batch(batch):
+        got[0] += len(batch)
+        batch.array("<u4")
+        if got[0] == n:
+            end.set()
+
+    def on_done():
+        done[0] += 1
+
+    p = bus.publisher(1)
+    s = bus.subscribe(1, on_batch=on_batch)
+    s.wait(30), p.wait(timeout=30)
+    data = bytes(40)
+    with p.writer() as w:
+        for i in range(n):
+            if i == n // 4:
+                early, objects = resident(), len(gc.get_objects())
+            if i % 2:
+                w.add(1, data)
+            else:
+                p.publish_zero_copy(1, data, on_done)
+    p.flush()
+    assert end.wait(60)
+    p.drain(timeout=30)
+    p.close()
+    s.close()
+    assert done[0] == n // 2 and not _calls._loans
+    gc.collect()
+    assert resident() - early < 16 << 20
+    assert len(gc.get_objects()) - objects < 1000
 
 
 def test_open_and_close(folder):

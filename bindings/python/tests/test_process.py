@@ -2,62 +2,13 @@
 """What a process meets: signals, fork, exceptions in callbacks, the end, bad input."""
 
 import os
-import signal
 import sys
 import threading
-import time
 
 import pytest
 
 import tagbus
-from conftest import ALL, pair, take
-
-WAITS = {
-    "next": "s = bus.subscribe(1); w = s.next",
-    "iteration": "s = bus.subscribe(1); w = lambda: next(iter(s))",
-    "subscription wait": "s = bus.subscribe(1); w = s.wait",
-    "publisher wait": "p = bus.publisher(1); w = p.wait",
-    "publish": (
-        "p = bus.publisher(1, queue_bytes='2MiB'); s = bus.subscribe(1, queue_bytes='2MiB'); s.wait(); p.wait()\n"
-        "def w():\n while True: p.publish(1, b'x' * 1000)"
-    ),
-    "publish_batch": (
-        "p = bus.publisher(1, queue_bytes='2MiB'); s = bus.subscribe(1, queue_bytes='2MiB'); s.wait(); p.wait()\n"
-        "import itertools\nw = lambda: p.publish_batch(itertools.repeat((1, b'x' * 1000)))"
-    ),
-    "send": "s = bus.sender(); w = lambda: s.send(1, b'x')",
-    "send_acked": "s = bus.sender(); w = lambda: s.send_acked(1, b'x')",
-    "sender wait": "s = bus.sender(1); w = s.wait",
-    "request": "r = bus.receiver(1); q = bus.requester(1, 2, timeout=60); w = lambda: q.request(b'x')",
-}
-
-
-# Each way to wait, and with TAGBUS_TESTS=all each call.
-@pytest.mark.parametrize("name", WAITS if ALL else ["next", "publish", "send_acked", "request"])
-def test_keyboard_interrupt(folder, programs, name):
-    child = programs.python(
-        f"""
-import sys, time, tagbus
-bus = tagbus.Bus(sys.argv[1])
-{WAITS[name]}
-print("waits", flush=True)
-try:
-    w()
-except KeyboardInterrupt:
-    print(time.monotonic(), flush=True)
-bus.close()
-""",
-        folder,
-    )
-    assert child.stdout.readline() == "waits\n", child.stderr.read()
-    time.sleep(0.3)  # it is likely to wait by then; if it is not, the test passes too easily, and no more
-    began = time.monotonic()
-    child.send_signal(signal.SIGINT)
-    line = child.stdout.readline()
-    assert line, child.stderr.read()
-    assert float(line) - began < 0.2 + 0.8 * (os.getloadavg()[0] > 2)  # a busy machine takes its time
-    assert child.wait(20) == 0
-
+from conftest import pair, take
 
 def test_the_gil_is_free(bus):
     _, s = pair(bus)
