@@ -96,5 +96,5 @@ def test_keyboard_interrupt(folder, programs):
         late[name] = float(line) - began
     assert child.wait(60) == 0, child.stderr.read()
     # A busy machine takes its time: to most of them it does not, and more than that is none of its doing.
-    assert sorted(late.values())[len(late) // 2] < 0.2 + 0.3 * (os.getloadavg()[0] > 2), late
+    assert sorted(late.values())[len(late) // 2] < 0.2 + 0.8 * (os.getloadavg()[0] > 1), late
     assert max(late.values()) < 5, late
