@@ -2,11 +2,7 @@
 
 package bus
 
-import (
-	"unsafe"
-
-	"tagbus/bus/internal/wire"
-)
+import "tagbus/bus/internal/wire"
 
 // PublishRows publishes messages as PublishBatch does, from where a program in C has them: no
 // Message is made of a row. Only Tag, Status, Data and Size of each row are used.
@@ -70,10 +66,4 @@ func appendRows(w *wire.Writer, rows []Row, limit, budget int) (n, bytes int) {
 	}
 	w.Ran(mem, n)
 	return n, bytes
-}
-
-// data returns the payload of a row, where it is.
-func (r *Row) data() []byte {
-	at := r.Data
-	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), r.Size)
 }
