@@ -134,6 +134,7 @@ BENCHRUN = cd bench && CGO_ENABLED=0 go run ./cmd/run -only '$(ONLY)' -systems '
 
 bench: ## the bus against its peers and plain C, with goals; some ten minutes on an idle machine
 	$(BENCHRUN) -profile quick -command 'make bench'
+	cd bench && CGO_ENABLED=0 go run ./cmd/bindings -only '$(ONLY)'
 
 bench-full: ## the same, more thorough, some half an hour; writes docs/benchmarks.md
 	$(BENCHRUN) -profile full -command 'make bench-full' -doc ../docs
@@ -145,8 +146,9 @@ bench-add: ## the same, and what was not measured last stays as it was
 	$(BENCHRUN) -from ../docs/benchmarks.jsonl,out/results.jsonl -doc ../docs
 
 bench-check: ## that every system of bench works and verifies, in a minute; measures nothing
-	cd bench && go mod tidy -diff && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test ./...
+	cd bench && go mod tidy -diff && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 BENCH_OUT="$$PWD/out" go test ./...
 	$(BENCHRUN) -profile tiny -patience 0s -strict -command 'make bench-check'
+	cd bench && CGO_ENABLED=0 go run ./cmd/bindings -check -only '$(ONLY)'
 
 crowd: ## what it costs to look at 1,000 publishers and 1,000 subscribers; three minutes on an idle machine
 	cd bench && CGO_ENABLED=0 go run ./cmd/crowd -apart && CGO_ENABLED=0 go run ./cmd/crowd

@@ -71,3 +71,15 @@ func WithOfferSteps(steps int, f func()) {
 	defer func() { maxOfferSteps = before }()
 	f()
 }
+
+// RowsOf returns messages as a program in C has them.
+func RowsOf(messages []Message) []Row {
+	rows := make([]Row, len(messages))
+	for i, m := range messages {
+		rows[i] = Row{Tag: m.Tag, Data: address(m.Data), Size: uint32(len(m.Data)), Status: m.Status}
+		if len(m.Data) == 0 {
+			rows[i].Data = 0
+		}
+	}
+	return rows
+}

@@ -30,6 +30,7 @@ func messageGenerator() *rapid.Generator[[]Message] {
 func TestPublisher_PublishBatch_aRunMakesTheSamePage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(minPageBytes, 2048).Draw(t, "size")
+		asRows := rapid.Bool().Draw(t, "rows")
 		messages := messageGenerator().Draw(t, "messages")
 		limit, budget := rapid.IntRange(0, 250).Draw(t, "limit"), rapid.IntRange(0, 1000).Draw(t, "budget")
 		var runs, single wire.Writer
@@ -39,7 +40,7 @@ func TestPublisher_PublishBatch_aRunMakesTheSamePage(t *testing.T) {
 		single.Reset(make([]byte, size))
 		for i := 0; i < len(messages); {
 			before := len(runs.Mem)
-			n, sizes := appendRun(&runs, messages[i:], limit, budget)
+			n, sizes := appendOf(asRows, &runs, messages[i:], limit, budget)
 			if grown := len(runs.Mem) - before; grown != sizes+n*wire.PlainBytes || grown > budget+limit+wire.PlainBytes {
 				t.Fatalf("%d messages of %d bytes with a budget of %d: the page grows by %d", n, sizes, budget, grown)
 			}
@@ -62,4 +63,12 @@ func TestPublisher_PublishBatch_aRunMakesTheSamePage(t *testing.T) {
 			t.Errorf("got page %x, want %x", wiretest.Sent(&runs, 0), wiretest.Sent(&single, 0))
 		}
 	})
+}
+
+// appendOf is appendRun, or appendRows with rows of the messages.
+func appendOf(asRows bool, w *wire.Writer, messages []Message, limit, budget int) (n, bytes int) {
+	if asRows {
+		return appendRows(w, RowsOf(messages), limit, budget)
+	}
+	return appendRun(w, messages, limit, budget)
 }

@@ -45,8 +45,16 @@ func TestPublisher_PublishBatch_endsAtTheFirstMessageThatIsRefused(t *testing.T)
 		{"a message that is too large at first", 64, tags.Set{}, outgoing(large), 0, bus.ErrMessageTooLarge},
 		{"a message that is too large, copied", 1, tags.Set{}, outgoing("1:a", large), 1, bus.ErrMessageTooLarge},
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+	publishes := []struct {
+		name string
+		call func(*bus.Publisher, []bus.Message) (int, error)
+	}{
+		{"messages", (*bus.Publisher).PublishBatch},
+		{"rows", func(p *bus.Publisher, batch []bus.Message) (int, error) { return p.PublishRows(bus.RowsOf(batch)) }},
+	}
+	for i := range 2 * len(tests) {
+		test, publish := tests[i/2], publishes[i%2]
+		t.Run(test.name+", "+publish.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), Sending: bus.Sending{MaxMessageBytes: 100}, MaxStreams: test.streams})
@@ -56,7 +64,7 @@ func TestPublisher_PublishBatch_endsAtTheFirstMessageThatIsRefused(t *testing.T)
 				if !test.removed.IsEmpty() {
 					must(t, p.RemoveTags(test.removed))
 				}
-				n, err := p.PublishBatch(test.batch)
+				n, err := publish.call(p.Publisher, test.batch)
 				if n != test.want || !errors.Is(err, test.err) {
 					t.Errorf("got %d, %v, want %d, %v", n, err, test.want, test.err)
 				}

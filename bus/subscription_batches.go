@@ -56,17 +56,6 @@ func (b Batch) AppendTo(messages []Message) []Message {
 	return messages
 }
 
-// Row is a message as a program in C has it: with the address of its data.
-type Row struct {
-	Tag     tags.Tag
-	Counter uint64
-	Data    uintptr // of Size bytes, as long as the Data of the Message is valid
-	Size    uint32
-	Status  Status
-	Request bool // it has a RequestID
-	_       [2]byte
-}
-
 // Rows sets the first Len of rows to the messages of the batch.
 func (b Batch) Rows(rows []Row) {
 	n := 0

@@ -29,6 +29,7 @@ wanted=(
   "cmake --version|cmake|the test of the CMake config of the C library"
   "pkg-config --atleast-version=1.11 libfabric|libfabric-dev pkg-config|the RDMA backend (-tags libfabric)"
   "pkg-config --exists libzmq|libzmq3-dev pkg-config|bench/, to compare with libzmq"
+  "python_has zmq|python3 python3-zmq|bench/, to compare with pyzmq"
   "ip -V|iproute2|the tests in network namespaces"
   "nft --version|nftables|the test of a network that drops large packets"
   "strace --version|strace|the tests of members with slow disks"

@@ -183,7 +183,7 @@ func (f flags) measure() (data report.Data, err error) {
 // round measures each system of a scenario once.
 func (f flags) round(runner *run.Runner, s scenario.Scenario, round int) ([]run.Record, error) {
 	var records []run.Record
-	for _, name := range s.Rows {
+	for _, name := range s.RowsIn(runner.Profile) {
 		system, err := scenario.Find(name)
 		if err != nil {
 			return records, err

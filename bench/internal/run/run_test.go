@@ -27,22 +27,29 @@ import (
 // built are the programs, for all tests.
 var built *run.Built
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		folder, err := os.MkdirTemp("", "bench")
-		if err == nil {
-			err = os.Chdir("../..") // sources are named from there
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+// buildAndRun builds into the folder of BENCH_OUT, where Go finds what it has built before: make
+// bench-check, which names it, needs the same programs a second time.
+func buildAndRun(m *testing.M) int {
+	err := os.Chdir("../..") // sources are named from there
+	folder := os.Getenv("BENCH_OUT")
+	if folder == "" && err == nil {
+		if folder, err = os.MkdirTemp("", "bench"); err == nil {
+			defer os.RemoveAll(folder) //nolint:errcheck // nothing to do about it
 		}
-		if err == nil {
-			built, err = run.Build(context.Background(), folder)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(folder) //nolint:errcheck // nothing to do about it
-		return m.Run()
-	}())
+	}
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err == nil {
+		built, err = run.Build(context.Background(), folder)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 // tiny measures a system in a scenario, as short as possible.

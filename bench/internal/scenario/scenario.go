@@ -56,7 +56,7 @@ type Profile struct {
 
 // Profiles are those that the runner knows.
 var Profiles = []Profile{
-	{"tiny", 0.1, 1, 0}, // that everything works; more than the 40 ms that Nagle may wait for
+	{"tiny", 0.05, 1, 0}, // that everything works; more than the 40 ms that Nagle may wait for
 	{"quick", 0.5, 3, 3 * time.Minute},
 	{"full", 1, 5, 20 * time.Minute},
 }
@@ -96,6 +96,33 @@ func label(size int) string {
 
 // In reports whether the scenario is part of a profile.
 func (s Scenario) In(p Profile) bool { return len(s.Only) == 0 || slices.Contains(s.Only, p.Name) }
+
+// RowsIn returns the systems that are measured in a profile. One that is to show only that
+// everything works leaves out what a system does with smaller and with larger messages, too.
+func (s Scenario) RowsIn(p Profile) []string {
+	if p.Name != "tiny" {
+		return s.Rows
+	}
+	var rows []string
+	for _, row := range s.Rows {
+		smaller, larger := false, false
+		for _, other := range All() {
+			if other.In(p) && slices.Contains(other.Rows, row) && other.likeButSize(s, p) {
+				smaller, larger = smaller || other.Size < s.Size, larger || other.Size > s.Size
+			}
+		}
+		if !smaller || !larger {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// likeButSize reports whether two scenarios differ in nothing but their name and the size of messages.
+func (s Scenario) likeButSize(other Scenario, p Profile) bool {
+	s.Size = other.Size
+	return slices.Equal(s.Args(p), other.Args(p)) && s.Stopped == other.Stopped && s.Profiled == other.Profiled && s.Records == other.Records
+}
 
 // Args returns the arguments of the programs of the scenario.
 func (s Scenario) Args(p Profile) []string {

@@ -4,6 +4,7 @@ package scenario_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"tagbus/bench/internal/scenario"
@@ -50,5 +51,31 @@ func TestSystemsAreBuilt(t *testing.T) {
 		if !slices.ContainsFunc(scenario.Programs, func(p scenario.Program) bool { return p.Name == s.Program }) {
 			t.Errorf("%s: got no program %q, want one", s.Name, s.Program)
 		}
+	}
+}
+
+// What is to show that everything works has each system in each kind of scenario, with the smallest
+// and with the largest messages.
+func TestTinyLeavesOutOnlySizesInBetween(t *testing.T) {
+	tiny, all, left := scenario.Profiles[0], 0, 0
+	for _, s := range scenario.All() {
+		if !s.In(tiny) {
+			continue
+		}
+		rows := s.RowsIn(tiny)
+		all, left = all+len(s.Rows), left+len(rows)
+		for _, row := range s.Rows {
+			between := (strings.HasPrefix(s.Name, "throughput/") || strings.HasPrefix(s.Name, "tls/") || strings.HasPrefix(s.Name, "fanout/") ||
+				strings.HasPrefix(s.Name, "settings/")) && s.Size > 40 && s.Size < 1<<20
+			if !slices.Contains(rows, row) && !between {
+				t.Errorf("%s: %s is left out", s.Name, row)
+			}
+		}
+	}
+	if left >= all*4/5 {
+		t.Errorf("%d of %d are left, want fewer than four fifths", left, all)
+	}
+	if s, _ := scenario.Named("throughput/1KiB"); len(s.RowsIn(scenario.Profiles[1])) != len(s.Rows) {
+		t.Errorf("quick leaves out rows of %s", s.Name)
 	}
 }

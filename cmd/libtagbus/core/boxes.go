@@ -65,9 +65,6 @@ func (h *holders) give(token uint64) {
 	h.free = append(h.free, uint32(token-1))
 }
 
-// buffers has memory for messages that are published, on their way from C.
-var buffers = sync.Pool{New: func() any { return new([]bus.Message) }}
-
 // newBox returns a box for messages, and what keeps their memory.
 func newBox(messages int, ids bool, from *bus.Peer) (*C.tagbus_box, *holder) {
 	withIDs := C.int(0)

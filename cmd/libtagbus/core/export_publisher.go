@@ -40,9 +40,6 @@ func corePublish(h C.tagbus_handle, tag C.uint64_t, data unsafe.Pointer, size C.
 	return fail(f, err)
 }
 
-// batchMessages is how many messages corePublishBatch takes at a time.
-const batchMessages = 512
-
 //export corePublishBatch
 func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.size_t, f *C.tagbus_failure) (n C.int64_t) {
 	code := C.int(0)
@@ -61,56 +58,28 @@ func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.siz
 		code = fail(f, err)
 		return 0
 	}
-	buffer := buffers.Get().(*[]bus.Message)
-	defer buffers.Put(buffer)
-	rows := unsafe.Slice((*bus.Row)(unsafe.Pointer(messages)), count)
-	for len(rows) > 0 {
-		some := rows[:min(len(rows), batchMessages)]
-		var did int
-		if did, code = publishRows(p, some, buffer, f); code != 0 {
-			return n + C.int64_t(did)
-		}
-		n += C.int64_t(did)
-		rows = rows[len(some):]
-	}
-	return n
-}
-
-// publishRows publishes messages of C, as many as are accepted.
-func publishRows(p *bus.Publisher, rows []bus.Row, buffer *[]bus.Message, f *C.tagbus_failure) (did int, code C.int) {
-	all := (*buffer)[:0]
-	if cap(all) < len(rows) {
-		all = make([]bus.Message, 0, batchMessages)
-	}
-	all = all[:len(rows)]
-	var wrong error
-	for i := range rows {
-		r, m := &rows[i], &all[i]
-		data := r.Data
-		m.Tag, m.Status = r.Tag, r.Status
-		switch {
-		case data != 0 && r.Size <= math.MaxInt32:
-			m.Data = unsafe.Slice(*(**byte)(unsafe.Pointer(&data)), r.Size)
-		case r.Size == 0:
-			m.Data = nil
-		default:
-			if _, wrong = payload("tagbus_publish_batch", *(*unsafe.Pointer)(unsafe.Pointer(&data)), C.size_t(r.Size)); wrong != nil {
-				all = all[:i]
-			}
-		}
-		if wrong != nil {
-			break
-		}
-	}
-	did, err := p.PublishBatch(all)
-	for i := range all {
-		all[i].Data = nil // C may free it
-	}
-	*buffer = all
+	rows, wrong := usable(unsafe.Slice((*bus.Row)(unsafe.Pointer(messages)), count))
+	did, err := p.PublishRows(rows)
 	if err == nil {
 		err = wrong
 	}
-	return did, fail(f, err)
+	code = fail(f, err)
+	return C.int64_t(did)
+}
+
+// usable returns the first of rows that can be published, and what is wrong with the one behind
+// them.
+func usable(rows []bus.Row) ([]bus.Row, error) {
+	for i := range rows {
+		r := &rows[i]
+		if r.Data != 0 && r.Size <= math.MaxInt32 || r.Size == 0 {
+			continue
+		}
+		data := r.Data
+		_, wrong := payload("tagbus_publish_batch", *(*unsafe.Pointer)(unsafe.Pointer(&data)), C.size_t(r.Size))
+		return rows[:i], wrong
+	}
+	return rows, nil
 }
 
 //export corePublishZeroCopy
