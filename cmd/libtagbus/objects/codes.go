@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/node"
 )
 
@@ -116,5 +116,5 @@ func TextOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	return strings.ReplaceAll(cli.Text(err), "\n", "; ")
+	return strings.ReplaceAll(options.Text(err), "\n", "; ")
 }

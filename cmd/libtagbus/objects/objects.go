@@ -13,7 +13,7 @@ import (
 	"tagbus/access"
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/node"
 )
 
@@ -83,16 +83,16 @@ func timeless(function string, milliseconds int64, err error) error {
 }
 
 // OpenBus opens a bus.
-func (l *Library) OpenBus(at, options string) (Handle, error) {
+func (l *Library) OpenBus(at, given string) (Handle, error) {
 	const function = "tagbus_open"
 	if err := CheckText(function+": bus", at); err != nil {
 		return 0, err
 	}
 	var o busOptions
-	if err := read(function, options, &o); err != nil {
+	if err := read(function, given, &o); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(o.check(), cli.CheckBus(at)); err != nil || at == "" {
+	if err := errors.Join(o.check(), options.CheckBus(at)); err != nil || at == "" {
 		if at == "" {
 			return 0, invalid("%s: bus is empty, want a folder or a URL", function)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/state"
-	"tagbus/cmd/internal/stateapi"
+	"tagbus/cmd/internal/jsonline"
 	"tagbus/tags"
 )
 
@@ -69,7 +69,7 @@ func (l *Library) Stats(h Handle) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return stateapi.Marshal(r.Stats())
+		return jsonline.Marshal(r.Stats())
 	}
 	o, err := Get[*Owner](&l.Table, h, 0, "handle")
 	if err != nil {
@@ -77,13 +77,13 @@ func (l *Library) Stats(h Handle) ([]byte, error) {
 	}
 	switch {
 	case o.pub != nil:
-		return stateapi.Marshal(o.pub.Stats())
+		return jsonline.Marshal(o.pub.Stats())
 	case o.sender != nil:
-		return stateapi.Marshal(o.sender.Stats())
+		return jsonline.Marshal(o.sender.Stats())
 	case o.subscriber != nil:
-		return stateapi.Marshal(o.subscriber.Stats())
+		return jsonline.Marshal(o.subscriber.Stats())
 	default:
-		return stateapi.Marshal(o.receiver.Stats())
+		return jsonline.Marshal(o.receiver.Stats())
 	}
 }
 
@@ -112,5 +112,5 @@ func (l *Library) State(h Handle, options string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stateapi.Marshal(s)
+	return jsonline.Marshal(s)
 }
