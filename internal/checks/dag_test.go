@@ -48,7 +48,7 @@ var table = []rule{
 	{"cmd/libtagbus/core", "how C calls a function does not depend on what it does", []string{"C", "bus", "tags", "cmd/libtagbus/objects", "golang.org/x/sys/unix"}},
 	{"cmd/libtagbus", "the core is all there is to it", []string{"cmd/libtagbus/core"}},
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
-		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "internal/build", "node", "tags", "golang.org/x/sys/unix",
+		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "node", "tags", "golang.org/x/sys/unix",
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{

@@ -28,7 +28,7 @@ type Program interface {
 	Event(fn, user uintptr, at Place, e bus.Event)
 	Batch(fn, user uintptr, at Place, b bus.Batch)
 	End(fn, user uintptr, at Place, code Code, text string)
-	Done(fn, user uintptr)
+	Done(fn, user uintptr, at Place)
 
 	// NewBell returns a bell that a thread can wait for; Ring wakes those that wait. FreeBell
 	// takes it back: a thread may still look at it, and finds that it has rung.
@@ -58,6 +58,7 @@ type Bus struct {
 	mu     sync.Mutex
 	owners []*Owner // in the order in which they were opened
 	closed bool
+	asking map[Handle]*bus.Requester
 }
 
 // Forever is the time of what waits without limit.
@@ -145,9 +146,15 @@ func (l *Library) CloseBus(h Handle) error {
 	}
 	b.mu.Lock()
 	b.closed = true
-	owners := slices.Clone(b.owners)
+	owners, asking := slices.Clone(b.owners), b.asking
+	b.asking = nil
 	b.mu.Unlock()
 	var errs []error
+	for h, r := range asking {
+		if l.Table.Remove(h) {
+			_ = r.Close()
+		}
+	}
 	for _, o := range slices.Backward(owners) {
 		if l.Table.Remove(o.handle) {
 			errs = append(errs, o.close())
