@@ -192,13 +192,14 @@ func coreWork(h C.tagbus_handle, items *C.tagbus_work, n C.int) (did C.int) {
 	for i := range work[:got] {
 		w, to := &work[i], &out[i]
 		*to = C.tagbus_work{kind: C.int(w.Kind), code: C.int(w.Code), fn: C.uintptr_t(w.Fn), user: C.uintptr_t(w.User)}
-		switch w.Kind { //nolint:exhaustive // the others have no more
+		switch w.Kind {
 		case objects.WorkEvent:
 			to.event = newEvent(w.Event)
 		case objects.WorkBatch:
 			to.box = box(w.Batch, false)
 		case objects.WorkEnd:
 			to.text = C.CString(w.Text)
+		default: // it has no more
 		}
 	}
 	return C.int(got)
