@@ -22,7 +22,7 @@ func TestTraps_sanitized(t *testing.T) {
 		env       string
 		leave     []string
 	}{
-		{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0", []string{"threads"}}, // it holds back memory
+		{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0", []string{"threads"}},        // it holds back memory
 		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0", []string{"fork", "forks", "itself"}}, // threads in a child of fork; memory that Go hands over
 	} {
 		t.Run(test.sanitizer, func(t *testing.T) {
