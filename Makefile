@@ -116,6 +116,8 @@ house: ## how the code is cut: a table of the packages, and the rules that it ke
 # is not looked at again.
 lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute)
 	CGO_ENABLED=0 $(TOOL) golangci-lint run ./...
+	@if command -v gcc >/dev/null; then set -x; CGO_ENABLED=1 $(TOOL) golangci-lint run ./cmd/libtagbus/core; \
+	else echo "SKIPPED: golangci-lint of the C library needs gcc (Debian: gcc libc6-dev)"; fi
 	@if pkg-config --exists libfabric 2>/dev/null; then set -x; \
 		CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags libfabric,netgo,osusergo $$(scripts/libfabric-packages.sh files | sed 's,^tagbus,.,'); \
 	else echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"; fi

@@ -5,6 +5,7 @@ package bindings_test
 import (
 	"bytes"
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -37,24 +38,62 @@ func TestTheHeaders(t *testing.T) {
 	}
 }
 
-// TestCPP runs programs that use the headers for C++ and check what they get: one that uses all of
-// tagbus.hpp, and one that was written for felix-client-thread.
+// programs are in testdata: one uses all of tagbus.hpp, and one was written for felix-client-thread.
+var programs = []struct{ name, standard string }{{"uses", "-std=c++20"}, {"felix", "-std=c++17"}}
+
+// TestCPP runs programs that use the headers for C++ and check what they get.
 func TestCPP(t *testing.T) {
 	dir := clib.Build(t)
-	for name, standard := range map[string]string{"uses": "-std=c++20", "felix": "-std=c++17"} {
-		t.Run(name, func(t *testing.T) {
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{standard, "-O0", "-Ibindings/cpp"}, strict...)
-			args = append(args, "bindings/testdata/"+name+".cpp")
-			program := clib.Compile(t, "g++", name, append(args, clib.Link(dir)...)...)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, program, filepath.Join(t.TempDir(), "bus"))
-			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Run(); err != nil || out.Len() > 0 {
-				t.Errorf("%v\n%s", err, out.Bytes())
-			}
+			runCPP(t, compileCPP(t, p.name, append([]string{p.standard, "-g0"}, clib.Link(dir)...)...))
 		})
+	}
+}
+
+// TestCPP_sanitized runs them under AddressSanitizer, and under ThreadSanitizer. Neither sees what Go orders
+// between threads: what the library does in C is compiled into the program, without them. Under the second one
+// uses is left out: what its threads hand over through the core alone looks like a race.
+func TestCPP_sanitized(t *testing.T) {
+	if !testkit.All() {
+		t.Skip("without TAGBUS_TESTS=all")
+	}
+	dir := clib.Build(t)
+	library := clib.Compile(t, "gcc", "libtagbus.o", "-std=c11", "-c", "bindings/c/libtagbus.c")
+	for _, test := range []struct{ sanitizer, env string }{
+		{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0"},
+		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0"},
+	} {
+		for _, p := range programs {
+			if test.sanitizer == "thread" && p.name == "uses" {
+				continue
+			}
+			t.Run(test.sanitizer+"/"+p.name, func(t *testing.T) {
+				program := compileCPP(t, p.name, p.standard, "-fsanitize="+test.sanitizer, library, "-rdynamic", "-ldl", "-lpthread")
+				runCPP(t, program, test.env, "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))
+			})
+		}
+	}
+}
+
+// compileCPP compiles one of the programs.
+func compileCPP(t *testing.T, name string, args ...string) (program string) {
+	t.Helper()
+	args = append(append([]string{"-O0", "-Ibindings/cpp"}, strict...), append([]string{"bindings/testdata/" + name + ".cpp"}, args...)...)
+	return clib.Compile(t, "g++", name, args...)
+}
+
+// runCPP runs one of them.
+func runCPP(t *testing.T, program string, env ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, filepath.Join(t.TempDir(), "bus"))
+	cmd.Env = append(os.Environ(), env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil || out.Len() > 0 {
+		t.Errorf("%v\n%s", err, out.Bytes())
 	}
 }

@@ -123,7 +123,8 @@ func (out *outlet) fail(err error) {
 func (out *outlet) fits() error {
 	cfg := &out.sender.pub.cfg
 	if need := frameBytes(cfg.PageBytes, cfg.MaxMessageBytes); need > out.contact.entry.MaxMessageBytes {
-		return fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.contact.entry.MaxMessageBytes)
+		takes := out.contact.entry.MaxMessageBytes
+		return &SizeError{Sends: need, Takes: takes, text: fmt.Sprintf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, takes)}
 	}
 	return nil
 }

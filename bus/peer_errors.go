@@ -54,6 +54,19 @@ func (c *peerContact) explain(err error) error {
 	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addresses: c.Addresses, Err: err}
 }
 
+// SizeError reports that one side of a connection may send more at once than the other one takes. That
+// does not pass: one of them is to be configured anew. It is an ErrMessageTooLarge.
+type SizeError struct {
+	Sends, Takes int
+	text         string
+}
+
+// Error names both sizes and what to raise.
+func (e *SizeError) Error() string { return e.text }
+
+// Is reports whether target is ErrMessageTooLarge.
+func (e *SizeError) Is(target error) bool { return target == ErrMessageTooLarge }
+
 // PeerFailedError is the cause of a Goodbye event, or a Vanished event, of a publisher or
 // sender that says why it has failed (Publisher.DrainFailed).
 type PeerFailedError struct {

@@ -230,8 +230,8 @@ func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error
 // admit makes l a subscriber, or returns why not.
 func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
-		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
-			h.MaxMessageBytes, need)
+		return &SizeError{Sends: need, Takes: h.MaxMessageBytes, text: fmt.Sprintf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
+			h.MaxMessageBytes, need)}
 	}
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()

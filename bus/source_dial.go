@@ -124,7 +124,7 @@ func (d *dialing) may() bool { return (d.src.contact.listed || d.seek.on) && !d.
 func (d *dialing) fits() error {
 	entry, most := &d.src.contact.entry, d.src.sub.cfg.MaxMessageBytes
 	if need := frameBytes(entry.PageBytes, entry.MaxMessageBytes); need > most {
-		return fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, most)
+		return &SizeError{Sends: need, Takes: most, text: fmt.Sprintf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, most)}
 	}
 	return nil
 }

@@ -31,13 +31,21 @@ func (b Batch) Len() int {
 	return b.p.messages
 }
 
-// Publisher says where the messages come from; see Message.Publisher.
-func (b Batch) Publisher() *Peer { return b.p.publisher }
+// Publisher says where the messages come from; see Message.Publisher. It is nil of the zero Batch.
+func (b Batch) Publisher() *Peer {
+	if b.p == nil {
+		return nil
+	}
+	return b.p.publisher
+}
 
 // AppendTo appends the messages of the batch to a slice. Their Data is valid until Release, and
 // with Message.Retain longer.
 func (b Batch) AppendTo(messages []Message) []Message {
 	p := b.p
+	if p == nil {
+		return messages
+	}
 	turn := p.origin.Turn()
 	for i := range p.parts {
 		part := &p.parts[i]
@@ -58,6 +66,9 @@ func (b Batch) AppendTo(messages []Message) []Message {
 
 // Rows sets the first Len of rows to the messages of the batch.
 func (b Batch) Rows(rows []Row) {
+	if b.p == nil {
+		return
+	}
 	n := 0
 	for i := range b.p.parts {
 		part := &b.p.parts[i]
@@ -74,7 +85,7 @@ func (b Batch) Rows(rows []Row) {
 }
 
 // HasRequests reports whether some messages have a RequestID.
-func (b Batch) HasRequests() bool { return b.p.requests }
+func (b Batch) HasRequests() bool { return b.p != nil && b.p.requests }
 
 // Retain keeps the batch, with the Data of its messages, valid until Release: beyond the step
 // of an iteration over Subscription.Batches, on any goroutine, and beyond the end of the

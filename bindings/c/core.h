@@ -8,7 +8,10 @@
 
 #include "tagbus.h"
 
-#define TAGBUS_CORE_ABI 1
+#define TAGBUS_CORE_ABI 2
+
+/* Another libtagbus.so of this process has the core: batches are in the memory of one of them. */
+#define TAGBUS_CORE_TAKEN (-1)
 
 typedef uint64_t tagbus_handle;
 
@@ -29,6 +32,7 @@ typedef struct tagbus_box {
 	tagbus_batch batch; /* first: a program has its address */
 	uint64_t token;     /* of the core, for its memory */
 	int kept;           /* it counts as retained, or needs not */
+	int on_loop;        /* its callback is on the loop, where alone it can be kept */
 	int users;          /* 0: it is free */
 	size_t room;        /* of messages */
 	tagbus_message *messages;
@@ -59,7 +63,7 @@ typedef struct tagbus_hooks {
 	void (*event)(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_event *event);
 	void (*batch)(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_box *box);
 	void (*end)(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, int code, const char *text);
-	void (*done)(uintptr_t fn, uintptr_t user);
+	void (*done)(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus);
 } tagbus_hooks;
 
 /* What the library calls of the core. Functions that return a handle return 0 after a failure, those

@@ -16,6 +16,8 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@
 static tagbus_core core;
 static int loaded; /* core is complete */
 static int forked; /* this process is a child of the one that has loaded it */
+static int *born; /* in memory that is 0 in a child of any kind of fork, also one that runs no handlers; NULL: the system cannot do that */
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
@@ -52,10 +55,16 @@ static int missing(const char *function, const char *argument)
 	return say(TAGBUS_EINVAL, "%s: %s is NULL", function, argument);
 }
 
+static int is_forked(void)
+{
+	int *p;
+	return LOAD(forked) || (LOAD(loaded) && (p = LOAD(born)) != NULL && !LOAD(*p));
+}
+
 /* usable returns 0 if the core can be called. */
 static int usable(const char *function)
 {
-	if (LOAD(forked)) {
+	if (is_forked()) {
 		return say(TAGBUS_EFORKED, "%s: this process is a child of fork, and its parent has opened a bus: open the bus after the fork, "
 			"or start the child with exec (in Python: multiprocessing.set_start_method(\"spawn\"))",
 			function);
@@ -64,6 +73,16 @@ static int usable(const char *function)
 		return say(TAGBUS_EINVAL, "%s: no handle is open: call tagbus_open first", function);
 	}
 	return 0;
+}
+
+/* usable_for returns 0 if the core can be called for so long. A time that is negative comes of a program that
+ * computes how much is left of it: that is not for ever. */
+static int usable_for(const char *function, int64_t ms)
+{
+	int code = usable(function);
+	if (code == 0 && ms < 0 && ms != TAGBUS_FOREVER)
+		code = say(TAGBUS_EINVAL, "%s: timeout_ms is %lld, want 0 or more, or TAGBUS_FOREVER", function, (long long)ms);
+	return code;
 }
 
 const char *tagbus_last_error(void) { return said.text; }
@@ -99,7 +118,7 @@ const char *tagbus_error_name(int code)
 
 const char *tagbus_version(void)
 {
-	return LOAD(loaded) && !LOAD(forked) ? core.version() : TAGBUS_VERSION;
+	return LOAD(loaded) && !is_forked() ? core.version() : TAGBUS_VERSION;
 }
 
 void tagbus_free(char *text) { free(text); }
@@ -219,10 +238,13 @@ static tagbus_box *box_new(size_t messages, int ids)
 	b->batch.count = messages;
 	b->batch.publisher = b->publisher;
 	b->token = 0;
-	b->kept = 0;
+	b->kept = b->on_loop = 0;
 	STORE(b->users, 1);
 	return b;
 }
+
+/* The batch whose callback this thread, a loop, is in. */
+static _Thread_local const tagbus_box *on_loop_now;
 
 /* box_release takes a user off, and returns 0 if there was none. */
 static int box_release(tagbus_box *b)
@@ -269,18 +291,36 @@ static tagbus_box *box_arg(const char *function, const tagbus_batch *batch)
 	return b;
 }
 
+static int box_keep(tagbus_box *b)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* threads of a program may keep a batch at once */
+	int code = 0;
+	if (LOAD(b->kept))
+		return 0;
+	if (b->on_loop && on_loop_now != b) {
+		return say(TAGBUS_EINVAL, "tagbus_batch_retain: batch is that of a callback with --on-loop, which has to retain it itself: "
+			"call it in the callback, and hand the batch over");
+	}
+	pthread_mutex_lock(&lock);
+	if (!LOAD(b->kept) && (code = core.box_keep(b, &said)) == 0)
+		STORE(b->kept, 1);
+	pthread_mutex_unlock(&lock);
+	return code;
+}
+
 int tagbus_batch_retain(const tagbus_batch *batch)
 {
 	tagbus_box *b = box_arg("tagbus_batch_retain", batch);
+	int n, code;
 	if (b == NULL)
 		return said.code;
-	if (!LOAD(b->kept)) {
-		int code = core.box_keep(b, &said);
-		if (code != 0)
-			return code;
-		STORE(b->kept, 1);
-	}
-	ADD(b->users, 1);
+	if ((code = box_keep(b)) != 0)
+		return code;
+	n = LOAD(b->users);
+	do {
+		if (n <= 0)
+			return say(TAGBUS_EINVAL, "tagbus_batch_retain: batch is released");
+	} while (!__atomic_compare_exchange_n(&b->users, &n, n + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 	return TAGBUS_OK;
 }
 
@@ -556,7 +596,10 @@ static void loop_event(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus
 static void loop_batch(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_box *box)
 {
 	struct inside before = enter(owner, bus);
+	box->on_loop = 1;
+	on_loop_now = box;
 	((tagbus_batch_fn)fn)((void *)user, &box->batch);
+	on_loop_now = NULL;
 	inside = before;
 }
 
@@ -567,23 +610,63 @@ static void loop_end(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_h
 	inside = before;
 }
 
-static void loop_done(uintptr_t fn, uintptr_t user) { ((tagbus_done_fn)fn)((void *)user); }
+static void loop_done(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus)
+{
+	struct inside before = enter(owner, bus);
+	((tagbus_done_fn)fn)((void *)user);
+	inside = before;
+}
 
 /* --- the core --------------------------------------------------------------------------------- */
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static const tagbus_hooks hooks = {box_new, box_drop, ring, loop_event, loop_batch, loop_end, loop_done};
 
+/* A fork waits for a thread that loads the core: a child cannot use half of it, nor wait for that thread. */
+static void before_fork(void) { pthread_mutex_lock(&load_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&load_lock); }
+
 static void in_child(void)
 {
 	if (LOAD(loaded))
 		STORE(forked, 1);
+	pthread_mutex_unlock(&load_lock);
+}
+
+__attribute__((constructor)) static void guard_forks(void) { (void)pthread_atfork(before_fork, after_fork, in_child); }
+
+/* mark_birth has born say whether this process is one of its own. */
+static void mark_birth(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	int *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return;
+	if (madvise(p, size, MADV_WIPEONFORK) != 0) {
+		munmap(p, size);
+		return;
+	}
+	STORE(*p, 1);
+	STORE(born, p);
+}
+
+/* descriptors returns 0 if there are some: the runtime in the core ends the process if it gets none. */
+static int descriptors(void)
+{
+	int fds[8], n = 0, r = 0;
+	while (n < 8 && (fds[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+		n++;
+	if (n < 8)
+		r = say(TAGBUS_ESYSTEM, "tagbus_open: eventfd: %s: close some open files, or raise their limit (ulimit -n)", strerror(errno));
+	while (n > 0)
+		close(fds[--n]);
+	return r;
 }
 
 /* core_path writes where the core is. */
 static void core_path(char *path, size_t room, const char *name)
 {
-	const char *set = getenv("TAGBUS_CORE");
+	const char *set = secure_getenv("TAGBUS_CORE");
 	Dl_info info;
 	const char *slash;
 	if (set != NULL && *set != 0) {
@@ -608,6 +691,8 @@ static int load(void *arg)
 	void *library, *symbol;
 	tagbus_core_v1_fn open_core;
 	tagbus_core table;
+	if (descriptors() != 0)
+		return said.code;
 	core_path(path, sizeof path, etcd ? "libtagbus-core-etcd.so" : "libtagbus-core.so");
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (library == NULL) {
@@ -619,11 +704,16 @@ static int load(void *arg)
 	memcpy(&open_core, &symbol, sizeof open_core);
 	memset(&table, 0, sizeof table);
 	abi = symbol != NULL ? open_core(TAGBUS_CORE_ABI, &table, &hooks) : 0;
+	if (abi == TAGBUS_CORE_TAKEN) {
+		return say(TAGBUS_ELOAD, "tagbus_open: another copy of libtagbus.so in this process has %s: have one copy of the library, or a core of its own "
+			"beside each", path);
+	}
 	if (abi != TAGBUS_CORE_ABI) {
 		return say(TAGBUS_ELOAD, "tagbus_open: %s is not of this libtagbus.so (it has core ABI %d, want %d): install both from one package", path, abi,
 			TAGBUS_CORE_ABI);
 	}
 	core = table;
+	mark_birth();
 	STORE(loaded, 1);
 	return 0;
 }
@@ -631,17 +721,12 @@ static int load(void *arg)
 /* need_core loads the core, unless that was done. */
 static int need_core(const char *bus)
 {
-	static int guarded;
 	int r = 0;
-	if (LOAD(forked))
+	if (is_forked())
 		return usable("tagbus_open");
 	pthread_mutex_lock(&load_lock);
-	if (!guarded) {
-		pthread_atfork(NULL, NULL, in_child);
-		guarded = 1;
-	}
 	if (!LOAD(loaded)) {
-		char *copy = strdup(bus);
+		char *copy = strndup(bus, sizeof etcd_scheme); /* its scheme */
 		r = copy != NULL ? with_signals_blocked(load, copy) : say(TAGBUS_ESYSTEM, "tagbus_open: out of memory");
 		free(copy);
 	}
@@ -685,7 +770,7 @@ int tagbus_close(tagbus *bus) { return close_handle("tagbus_close", H(bus), TAGB
 
 int tagbus_alive(tagbus *bus, int64_t timeout_ms)
 {
-	int code = usable("tagbus_alive");
+	int code = usable_for("tagbus_alive", timeout_ms);
 	return code != 0 ? code : core.alive(H(bus), timeout_ms, &said);
 }
 
@@ -761,7 +846,7 @@ static int again(struct room *r, tagbus_publisher *p)
 int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	struct room r = {.function = "tagbus_publish", .ms = timeout_ms};
-	int code = usable(r.function);
+	int code = usable_for(r.function, timeout_ms);
 	if (code != 0)
 		return code;
 	do {
@@ -773,7 +858,7 @@ int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t s
 int64_t tagbus_publish_batch(tagbus_publisher *p, const tagbus_message *messages, size_t count, int64_t timeout_ms)
 {
 	struct room r = {.function = "tagbus_publish_batch", .ms = timeout_ms};
-	int code = usable(r.function);
+	int code = usable_for(r.function, timeout_ms);
 	size_t accepted = 0;
 	int64_t n;
 	if (code != 0)
@@ -793,7 +878,7 @@ int tagbus_publish_zero_copy(tagbus_publisher *p, uint64_t tag, const void *data
 	tagbus_done_fn done, void *user)
 {
 	struct room r = {.function = "tagbus_publish_zero_copy", .ms = timeout_ms};
-	int code = usable(r.function);
+	int code = usable_for(r.function, timeout_ms);
 	if (code == 0 && done != NULL)
 		code = need_thread(r.function, H(p));
 	if (code != 0)
@@ -808,7 +893,7 @@ int tagbus_reply(tagbus_publisher *p, const uint8_t request[16], uint64_t tag, c
 	int64_t timeout_ms)
 {
 	struct room r = {.function = "tagbus_reply", .ms = timeout_ms};
-	int code = usable(r.function);
+	int code = usable_for(r.function, timeout_ms);
 	if (code != 0)
 		return code;
 	do {
@@ -837,13 +922,13 @@ int tagbus_publisher_remove(tagbus_publisher *p, const char *tags)
 
 int tagbus_publisher_wait(tagbus_publisher *p, size_t n, const char *tags, int64_t timeout_ms)
 {
-	int code = usable("tagbus_publisher_wait");
+	int code = usable_for("tagbus_publisher_wait", timeout_ms);
 	return code != 0 ? code : core.wait(H(p), TAGBUS_KIND_PUBLISHER, n, tags, timeout_ms, &said);
 }
 
 int tagbus_publisher_drain(tagbus_publisher *p, const char *failure, int64_t timeout_ms)
 {
-	int code = usable("tagbus_publisher_drain");
+	int code = usable_for("tagbus_publisher_drain", timeout_ms);
 	return code != 0 ? code : core.drain(H(p), TAGBUS_KIND_PUBLISHER, failure, timeout_ms, &said);
 }
 
@@ -876,7 +961,7 @@ tagbus_subscription *tagbus_subscribe(tagbus_subscriber *s, const char *tags, co
 
 int tagbus_subscription_wait(tagbus_subscription *sub, int64_t timeout_ms)
 {
-	int code = usable("tagbus_subscription_wait");
+	int code = usable_for("tagbus_subscription_wait", timeout_ms);
 	return code != 0 ? code : core.wait(H(sub), TAGBUS_KIND_SUBSCRIPTION, 0, NULL, timeout_ms, &said);
 }
 
@@ -915,7 +1000,7 @@ int tagbus_subscription_close(tagbus_subscription *sub)
 int tagbus_next(tagbus_subscription *sub, const tagbus_batch **batch, int64_t timeout_ms)
 {
 	static const char function[] = "tagbus_next";
-	int code = usable(function), timed = 0;
+	int code = usable_for(function, timeout_ms), timed = 0;
 	tagbus_bell *bell;
 	tagbus_box *box = NULL;
 	struct timespec end;
@@ -965,13 +1050,13 @@ tagbus_sender *tagbus_sender_open(tagbus *bus, const char *tags, const char *opt
 
 int tagbus_send(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
-	int code = usable("tagbus_send");
+	int code = usable_for("tagbus_send", timeout_ms);
 	return code != 0 ? code : core.send(H(s), tag, data, size, status, 0, timeout_ms, &said);
 }
 
 int tagbus_send_acked(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
-	int code = usable("tagbus_send_acked");
+	int code = usable_for("tagbus_send_acked", timeout_ms);
 	return code != 0 ? code : core.send(H(s), tag, data, size, status, 1, timeout_ms, &said);
 }
 
@@ -983,13 +1068,13 @@ int tagbus_sender_flush(tagbus_sender *s)
 
 int tagbus_sender_wait(tagbus_sender *s, const char *tags, int64_t timeout_ms)
 {
-	int code = usable("tagbus_sender_wait");
+	int code = usable_for("tagbus_sender_wait", timeout_ms);
 	return code != 0 ? code : core.wait(H(s), TAGBUS_KIND_SENDER, 0, tags, timeout_ms, &said);
 }
 
 int tagbus_sender_drain(tagbus_sender *s, const char *failure, int64_t timeout_ms)
 {
-	int code = usable("tagbus_sender_drain");
+	int code = usable_for("tagbus_sender_drain", timeout_ms);
 	return code != 0 ? code : core.drain(H(s), TAGBUS_KIND_SENDER, failure, timeout_ms, &said);
 }
 
@@ -1013,8 +1098,15 @@ tagbus_subscription *tagbus_receiver_messages(tagbus_receiver *r)
 
 int tagbus_receiver_drain(tagbus_receiver *r, int64_t timeout_ms)
 {
-	int code = usable("tagbus_receiver_drain");
-	return code != 0 ? code : core.drain(H(r), TAGBUS_KIND_RECEIVER, NULL, timeout_ms, &said);
+	static const char function[] = "tagbus_receiver_drain";
+	int code = usable_for(function, timeout_ms);
+	if (code == 0)
+		code = may_wait(function, H(r), 0); /* on_batch takes what is drained */
+	if (code != 0)
+		return code;
+	code = core.drain(H(r), TAGBUS_KIND_RECEIVER, NULL, timeout_ms, &said);
+	waited();
+	return code;
 }
 
 int tagbus_receiver_close(tagbus_receiver *r) { return close_handle("tagbus_receiver_close", H(r), TAGBUS_KIND_RECEIVER); }
@@ -1030,7 +1122,7 @@ tagbus_requester *tagbus_requester_open(tagbus_sender *sender, tagbus_subscriber
 
 int tagbus_request(tagbus_requester *r, const void *command, size_t size, const tagbus_batch **reply, int64_t timeout_ms)
 {
-	int code = usable("tagbus_request");
+	int code = usable_for("tagbus_request", timeout_ms);
 	tagbus_box *box = NULL;
 	if (code != 0)
 		return code;

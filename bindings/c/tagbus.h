@@ -29,7 +29,7 @@
  * "--queue-bytes 64MiB --policy drop-oldest". A value with blanks is quoted as in a shell. NULL is
  * no option. An unknown option, or a value out of its limits, is TAGBUS_EINVAL with its name.
  *
- * Times are milliseconds: TAGBUS_FOREVER waits without limit, 0 does not wait.
+ * Times are milliseconds: TAGBUS_FOREVER waits without limit, 0 does not wait. Another negative time is TAGBUS_EINVAL.
  *
  * Threads. Every function may be called from any thread, and from any callback unless it waits.
  * From a callback, a function that would have to wait for that callback returns TAGBUS_EWOULDDEADLOCK
@@ -170,7 +170,7 @@ enum {
 };
 
 /* Callbacks; each gets the user pointer that was given beside it. None may throw or longjmp through
- * the library. */
+ * the library, or end its thread (pthread_exit). */
 typedef void (*tagbus_event_fn)(void *user, const tagbus_event *event);
 /* The batch is valid until the callback returns; tagbus_batch_retain keeps it. */
 typedef void (*tagbus_batch_fn)(void *user, const tagbus_batch *batch);
@@ -273,7 +273,7 @@ TAGBUS_API int tagbus_next(tagbus_subscription *sub, const tagbus_batch **batch,
 TAGBUS_API int tagbus_subscription_fd(tagbus_subscription *sub);
 
 /* Keeps a batch beyond its callback; each call needs one of tagbus_batch_release. With --on-loop it is called on the
- * thread of the callback.
+ * thread of the callback, else it is TAGBUS_EINVAL.
  *   Returns TAGBUS_ELIMIT beyond --retain-bytes. */
 TAGBUS_API int tagbus_batch_retain(const tagbus_batch *batch);
 TAGBUS_API int tagbus_batch_release(const tagbus_batch *batch);
@@ -349,32 +349,58 @@ static inline void tagbus_writer_init(tagbus_writer *w, tagbus_publisher *p, int
 	w->count = w->used = 0;
 }
 
+/* Forgets the first n messages, and moves the others up. */
+static inline void tagbus_writer_forget(tagbus_writer *w, size_t n)
+{
+	size_t i, gone = n < w->count ? (size_t)((const uint8_t *)w->messages[n].data - w->bytes) : w->used;
+	w->count -= n;
+	w->used -= gone;
+	memmove(w->bytes, w->bytes + gone, w->used);
+	memmove(w->messages, w->messages + n, w->count * sizeof w->messages[0]);
+	for (i = 0; i < w->count; i++)
+		w->messages[i].data = (const uint8_t *)w->messages[i].data - gone;
+}
+
 /* Publishes what is gathered. After an error the messages that were not accepted stay, and a later flush goes on
- * with them. */
+ * with them. TAGBUS_ENOROOM and TAGBUS_ETIMEOUT pass; TAGBUS_EUNKNOWNTAG, TAGBUS_ETOOLARGE and TAGBUS_EDENIED are
+ * about the first message, which stands before the others until tagbus_writer_drop. */
 static inline int tagbus_writer_flush(tagbus_writer *w)
 {
 	int64_t n;
+	if (w == NULL)
+		return tagbus_publisher_flush(NULL); /* which says what is NULL */
 	if (w->count == 0)
 		return TAGBUS_OK;
 	n = tagbus_publish_batch(w->publisher, w->messages, w->count, w->timeout_ms);
+	if (n < 0)
+		return (int)n;
 	if (n == (int64_t)w->count) {
 		w->count = w->used = 0;
 		return TAGBUS_OK;
 	}
-	if (n < 0)
-		return (int)n;
-	memmove(w->messages, w->messages + n, (w->count - (size_t)n) * sizeof w->messages[0]);
-	w->count -= (size_t)n;
+	tagbus_writer_forget(w, (size_t)n);
 	return tagbus_last_code();
+}
+
+/* Drops the first message that waits, if any: one that a flush has refused for good. */
+static inline int tagbus_writer_drop(tagbus_writer *w)
+{
+	if (w == NULL)
+		return tagbus_publisher_flush(NULL);
+	if (w->count > 0)
+		tagbus_writer_forget(w, 1);
+	return TAGBUS_OK;
 }
 
 /* Adds a copy of a message. After an error it is not added. */
 static inline int tagbus_writer_add(tagbus_writer *w, uint64_t tag, const void *data, size_t size, uint8_t status)
 {
 	tagbus_message *m;
+	if (w == NULL || (data == NULL && size > 0))
+		return tagbus_publish(w == NULL ? NULL : w->publisher, tag, data, size, status, 0);
 	if (w->count == sizeof w->messages / sizeof w->messages[0] || size > sizeof w->bytes - w->used) {
 		int code = tagbus_writer_flush(w);
-		if (code != TAGBUS_OK)
+		if (code != TAGBUS_OK && (w->count == sizeof w->messages / sizeof w->messages[0] || size > sizeof w->bytes - w->used))
 			return code;
 	}
 	if (size > sizeof w->bytes)

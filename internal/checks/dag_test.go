@@ -41,10 +41,14 @@ var table = []rule{
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
 	}},
+	{"cmd/internal/jsonline", "how JSON is written does not depend on what it says", nil},
+	{"cmd/internal/options", "what a flag says is read alike for a command and a library, and needs nothing that serves one", []string{
+		"access", "bus/directory", "cmd/internal/words", "identity", "github.com/alecthomas/kong",
+	}},
 	{"cmd/libtagbus/core", "how C calls a function does not depend on what it does", []string{"C", "bus", "tags", "cmd/libtagbus/objects", "golang.org/x/sys/unix"}},
 	{"cmd/libtagbus", "the core is all there is to it", []string{"cmd/libtagbus/core"}},
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
-		"access", "bus", "bus/directory", "bus/state", "cmd/internal/cli", "cmd/internal/stateapi", "cmd/internal/units", "identity", "internal/build", "node", "tags", "golang.org/x/sys/unix",
+		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "node", "tags", "golang.org/x/sys/unix",
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{

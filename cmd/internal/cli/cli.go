@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,6 +16,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/cmd/internal/options"
 	"tagbus/cmd/internal/words"
 	"tagbus/internal/stream"
 )
@@ -123,15 +123,8 @@ func (c *Common) Check() error {
 	return errors.Join(errs...)
 }
 
-// CheckEntries says what is wrong with --max-entries; 0 is the default.
-func CheckEntries(n int) error {
-	if n < 0 || n > maxEntries {
-		return fmt.Errorf("--max-entries: got %d, want 1 to %d", n, maxEntries)
-	}
-	return nil
-}
-
-const maxEntries = 1 << 20 // of file.Config.MaxFiles
+// CheckEntries is that of package options.
+func CheckEntries(n int) error { return options.CheckEntries(n) }
 
 // BusOf implements BusUser.
 func (c *Common) BusOf(any) string { return c.Bus }
@@ -195,7 +188,7 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 //
 //   - command: that of the program whose flags are wrong; "" if it has none.
 func Refuse(p Program, command string, err error, s Streams) (code int) {
-	text, name := houseWords(Text(err)), p.Name
+	text, name := options.HouseWords(Text(err)), p.Name
 	if command != "" {
 		text, name = command+": "+text, name+" "+command
 	}
@@ -206,7 +199,7 @@ func Refuse(p Program, command string, err error, s Streams) (code int) {
 // newParser returns what reads the command line of a program.
 func newParser(p Program, flags Flags, more ...kong.Option) (*kong.Kong, error) {
 	parser, err := kong.New(flags, append(more,
-		kong.Name(p.Name), kong.Description(p.Description+"\n\n"+precedence), durations, kong.ValueFormatter(help),
+		kong.Name(p.Name), kong.Description(p.Description+"\n\n"+precedence), options.Durations, kong.ValueFormatter(help),
 		kong.Vars{"version": p.Name + " " + version()},
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, Compact: true, FlagsLast: true}))...)
 	if err == nil {
@@ -235,17 +228,8 @@ func Model(p Program, flags Flags) (*kong.Application, error) {
 	return parser.Model, nil
 }
 
-// Text returns an error as one line, safe to show, in the words of the command line. What ends
-// fails for one cause at many calls: of joined errors with the same text one is shown.
-func Text(err error) string {
-	var lines []string
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	return Words(strings.Join(lines, "\n"))
-}
+// Text returns an error as one line, safe to show, in the words of the command line; see options.Text.
+func Text(err error) string { return options.Text(err) }
 
 // Words is Text for the text of an error, as another program has sent it.
 func Words(text string) string { return words.Of(text) }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tagbus/cmd/internal/options"
 	"tagbus/internal/stuck"
 )
 
@@ -26,7 +27,7 @@ func TestALookThatDoesNotReturnHoldsUpNoEnd(t *testing.T) {
 	signal.Notify(hups, syscall.SIGHUP) // the goroutine behind it must not belong to the bubble
 	signal.Stop(hups)
 	synctest.Test(t, func(t *testing.T) {
-		g, err := (&Security{ACL: path}).Open(func(slog.Level, string) {})
+		g, err := (&Security{options.Security{ACL: path}}).Open(func(slog.Level, string) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"tagbus/cmd/internal/options"
 	"tagbus/internal/stream"
 )
 
@@ -41,19 +42,7 @@ func (f *LogFormat) UnmarshalText(text []byte) error {
 }
 
 // LogLevel is the least level that is said. The zero value is info.
-type LogLevel slog.Level
-
-var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-
-// UnmarshalText reads debug, info, warn or error.
-func (l *LogLevel) UnmarshalText(text []byte) error {
-	level, ok := logLevels[string(text)]
-	if !ok {
-		return fmt.Errorf("got %q, want debug, info, warn or error", text)
-	}
-	*l = LogLevel(level)
-	return nil
-}
+type LogLevel = options.LogLevel
 
 // level returns the least level that is said.
 func (l Log) level() slog.Level {

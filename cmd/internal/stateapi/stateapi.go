@@ -19,14 +19,13 @@
 package stateapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/jsonline"
 )
 
 // Source returns the state of the program.
@@ -109,16 +108,8 @@ func (a *API) answer(ctx context.Context, q state.Question) ([]byte, error) {
 	return Marshal(p)
 }
 
-// Marshal returns v as JSON in one line, with text as it is.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+// Marshal is that of package jsonline.
+func Marshal(v any) ([]byte, error) { return jsonline.Marshal(v) }
 
 // serveEvents answers with a state each second, until the viewer goes.
 func (a *API) serveEvents(w http.ResponseWriter, r *http.Request) {

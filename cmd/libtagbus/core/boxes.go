@@ -195,4 +195,6 @@ func (program) End(fn, user uintptr, at objects.Place, code objects.Code, text s
 }
 
 // Done implements objects.Program.
-func (program) Done(fn, user uintptr) { C.hook_done(C.uintptr_t(fn), C.uintptr_t(user)) }
+func (program) Done(fn, user uintptr, at objects.Place) {
+	C.hook_done(C.uintptr_t(fn), C.uintptr_t(user), C.tagbus_handle(at.Owner), C.tagbus_handle(at.Bus))
+}

@@ -10,7 +10,12 @@ static tagbus_hooks hooks;
 tagbus_box *hook_box_new(size_t messages, int ids) { return hooks.box_new(messages, ids); }
 void hook_box_release(tagbus_box *box) { hooks.box_release(box); }
 void hook_ring(tagbus_bell *bell) { hooks.ring(bell); }
-void hook_done(uintptr_t fn, uintptr_t user) { hooks.done(fn, user); }
+
+void hook_done(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus)
+{
+	hooks.done(fn, user, owner, bus);
+}
+
 
 void hook_event(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_event *event)
 {
@@ -34,6 +39,8 @@ __attribute__((visibility("default"))) int tagbus_core_v1(int abi, tagbus_core *
 {
 	if (abi != TAGBUS_CORE_ABI)
 		return TAGBUS_CORE_ABI;
+	if (hooks.ring != NULL && hooks.ring != h->ring)
+		return TAGBUS_CORE_TAKEN;
 	hooks = *h;
 	core->abi = TAGBUS_CORE_ABI;
 	SET(version, coreVersion);

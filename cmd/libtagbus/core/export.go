@@ -3,6 +3,7 @@
 package core
 
 /*
+#include <string.h>
 #include "hooks.h"
 */
 import "C"
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime/debug"
 	"unsafe"
 
@@ -51,6 +53,14 @@ func panicked(f *C.tagbus_failure, result *C.int) {
 	}
 }
 
+// survive is what functions that cannot fail defer: a panic becomes a line on standard error, and a
+// result of 0.
+func survive() {
+	if v := recover(); v != nil {
+		fmt.Fprintf(os.Stderr, "libtagbus: a fault of the library, please report it: panic: %v: %s\n", v, debug.Stack())
+	}
+}
+
 // opened is what functions that return a handle return, and panicked for them.
 func opened(f *C.tagbus_failure, h objects.Handle, err error) C.tagbus_handle {
 	if fail(f, err) != 0 {
@@ -71,7 +81,7 @@ func text(s *C.char) string {
 	if s == nil {
 		return ""
 	}
-	return C.GoString(s)
+	return C.GoStringN(s, C.int(C.strnlen(s, objects.MaxText+1))) // it is not read beyond what is refused
 }
 
 // optional returns a text, nil for NULL.
@@ -79,7 +89,7 @@ func optional(s *C.char) *string {
 	if s == nil {
 		return nil
 	}
-	t := C.GoString(s)
+	t := text(s)
 	return &t
 }
 
@@ -113,10 +123,11 @@ func message(function string, tag C.uint64_t, status C.uint8_t, data unsafe.Poin
 var versionText = C.CString(objects.Version())
 
 //export coreVersion
-func coreVersion() *C.char { return versionText }
+func coreVersion() *C.char { return versionText } // nothing can fail
 
 //export coreNeedsEtcd
 func coreNeedsEtcd(at *C.char) C.int {
+	defer survive()
 	if objects.NeedsEtcd(text(at)) && !objects.HasEtcd() {
 		return 1
 	}
@@ -154,17 +165,20 @@ func coreAlive(h C.tagbus_handle, ms C.int64_t, f *C.tagbus_failure) (code C.int
 
 //export coreBell
 func coreBell(h C.tagbus_handle) *C.tagbus_bell {
+	defer survive()
 	bell := lib.Bell(objects.Handle(h))
 	return *(**C.tagbus_bell)(unsafe.Pointer(&bell))
 }
 
 //export coreBusOf
 func coreBusOf(h C.tagbus_handle) C.tagbus_handle {
+	defer survive()
 	return C.tagbus_handle(lib.BusOf(objects.Handle(h)))
 }
 
 //export coreOwnerOf
 func coreOwnerOf(h C.tagbus_handle) C.tagbus_handle {
+	defer survive()
 	return C.tagbus_handle(lib.OwnerOf(objects.Handle(h)))
 }
 
@@ -185,6 +199,7 @@ func coreWork(h C.tagbus_handle, items *C.tagbus_work, n C.int) (did C.int) {
 			to.box = box(w.Batch, false)
 		case objects.WorkEnd:
 			to.text = C.CString(w.Text)
+		default: // it has no more
 		}
 	}
 	return C.int(got)
@@ -192,6 +207,7 @@ func coreWork(h C.tagbus_handle, items *C.tagbus_work, n C.int) (did C.int) {
 
 //export coreFence
 func coreFence(h C.tagbus_handle, user C.uintptr_t) C.int {
+	defer survive()
 	if lib.Fence(objects.Handle(h), uintptr(user)) {
 		return 1
 	}
@@ -205,7 +221,10 @@ func coreBoxKeep(b *C.tagbus_box, f *C.tagbus_failure) (code C.int) {
 }
 
 //export coreBoxFree
-func coreBoxFree(token C.uint64_t) { held.give(uint64(token)) }
+func coreBoxFree(token C.uint64_t) {
+	defer survive()
+	held.give(uint64(token))
+}
 
 // panics is the hook of tests.
 //

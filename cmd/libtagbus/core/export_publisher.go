@@ -50,7 +50,7 @@ func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.siz
 	}()
 	defer panicked(f, &code)
 	if count > 0 && messages == nil || uint64(count) > math.MaxInt32 {
-		code = fail(f, &objects.Error{Code: objects.Invalid, Text: fmt.Sprintf("tagbus_publish_batch: messages is %v, and count is %d", messages, uint64(count))})
+		code = fail(f, &objects.Error{Code: objects.Invalid, Text: fmt.Sprintf("tagbus_publish_batch: messages is %p, and count is %d, want at most %d", unsafe.Pointer(messages), uint64(count), math.MaxInt32)})
 		return 0
 	}
 	p, err := lib.Publisher(objects.Handle(h))
@@ -94,6 +94,7 @@ func corePublishZeroCopy(h C.tagbus_handle, tag C.uint64_t, data unsafe.Pointer,
 
 //export coreRoom
 func coreRoom(h C.tagbus_handle) *C.tagbus_bell {
+	defer survive()
 	bell := lib.Room(objects.Handle(h))
 	return *(**C.tagbus_bell)(unsafe.Pointer(&bell))
 }
@@ -131,7 +132,7 @@ func coreWait(h C.tagbus_handle, kind C.int, n C.size_t, set *C.char, ms C.int64
 	defer panicked(f, &code)
 	switch objects.Kind(kind) {
 	case objects.KindPublisher:
-		return fail(f, lib.WaitSubscribers(objects.Handle(h), int(min(uint64(n), math.MaxInt32)), optional(set), int64(ms)))
+		return fail(f, lib.WaitSubscribers(objects.Handle(h), uint64(n), optional(set), int64(ms)))
 	case objects.KindSender:
 		return fail(f, lib.WaitReceivers(objects.Handle(h), optional(set), int64(ms)))
 	default:

@@ -55,6 +55,8 @@ func coreSubscriptionClose(h C.tagbus_handle, f *C.tagbus_failure) (code C.int) 
 
 //export corePull
 func corePull(h C.tagbus_handle, f *C.tagbus_failure) (bell *C.tagbus_bell) {
+	var code C.int
+	defer panicked(f, &code)
 	s, err := lib.Subscription(objects.Handle(h))
 	if err == nil {
 		var b uintptr

@@ -12,6 +12,6 @@ void hook_ring(tagbus_bell *bell);
 void hook_event(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_event *event);
 void hook_batch(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_box *box);
 void hook_end(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, int code, char *text);
-void hook_done(uintptr_t fn, uintptr_t user);
+void hook_done(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus);
 
 #endif

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/testkit/clib"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -23,8 +22,7 @@ import (
 // TestCounts: a program in C gets from a publisher in Go what it is to get, by each way of receiving and
 // with policies, and knows how many it has lost. What it publishes comes whole.
 func TestCounts(t *testing.T) {
-	dir := clib.Build(t)
-	program := clib.Compile(t, "gcc", "peer", append(append([]string{"-std=c11"}, strict...), append([]string{sources + "peer.c"}, clib.Link(dir)...)...)...)
+	program := peer(t)
 	for _, test := range []struct{ way, options string }{
 		{"pull", "--policy block"},
 		{"thread", "--policy block"},

@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
 )
 
@@ -81,15 +80,27 @@ var traps = []string{
 	"handles", "texts", "limits", "slow", "next", "request", "room",
 }
 
+// attacks are those of attacks.c.
+var attacks = []string{
+	"writer", "times", "endless", "leaks", "end", "bus", "itself", "done", "crowd", "threads", "beside", "descriptors", "copies", "forks",
+}
+
 // TestTraps: what can go wrong between C and Go, and between a program and its threads.
-func TestTraps(t *testing.T) {
+func TestTraps(t *testing.T) { runAll(t, "traps", traps) }
+
+// TestAttacks: what a program does wrong, or many of its threads at once.
+func TestAttacks(t *testing.T) { runAll(t, "attacks", attacks) }
+
+// runAll runs the tests of a program in C.
+func runAll(t *testing.T, source string, want []string) {
+	t.Helper()
 	dir := clib.Build(t)
-	program := clib.Compile(t, "gcc", "traps", append(append([]string{"-std=c11"}, strict...), append([]string{sources + "traps.c"}, clib.Link(dir)...)...)...)
+	program := clib.Compile(t, "gcc", source, append(append([]string{"-std=c11"}, strict...), append([]string{sources + source + ".c"}, clib.Link(dir)...)...)...)
 	out, _ := exec.Command(program).Output() // it names its tests, and fails
-	if got := strings.Fields(string(out)); !slices.Equal(got, traps) {
-		t.Fatalf("the program has %v, want %v", got, traps)
+	if got := strings.Fields(string(out)); !slices.Equal(got, want) {
+		t.Fatalf("the program has %v, want %v", got, want)
 	}
-	for _, name := range traps {
+	for _, name := range want {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runTrap(t, program, name, dir)
@@ -112,36 +123,5 @@ func runTrap(t *testing.T, program, name, dir string, env ...string) {
 	})
 	if err != nil || len(said) > 0 {
 		t.Errorf("%v\n%s", err, strings.Join(said, ""))
-	}
-}
-
-// TestTraps_sanitized runs them with the C part under AddressSanitizer, and under ThreadSanitizer.
-func TestTraps_sanitized(t *testing.T) {
-	if !testkit.All() {
-		t.Skip("without TAGBUS_TESTS=all")
-	}
-	dir := clib.Build(t)
-	for _, test := range []struct {
-		sanitizer string
-		env       string
-		leave     []string
-	}{
-		{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0", nil},
-		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0", []string{"fork"}}, // threads in a child of fork
-	} {
-		t.Run(test.sanitizer, func(t *testing.T) {
-			// The program alone is without it: it does not see what Go orders between threads.
-			object := clib.Compile(t, "gcc", "traps.o", "-std=c11", "-c", sources+"traps.c")
-			program := clib.Compile(t, "gcc", "traps", "-std=c11", "-fsanitize="+test.sanitizer, object, "bindings/c/libtagbus.c", "-rdynamic", "-ldl", "-lpthread")
-			leave := append(test.leave, "load", "dlclose") // they need a library beside a core
-			for _, name := range traps {
-				if slices.Contains(leave, name) {
-					continue
-				}
-				t.Run(name, func(t *testing.T) {
-					runTrap(t, program, name, dir, test.env, "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))
-				})
-			}
-		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/node"
 )
 
@@ -77,6 +77,12 @@ var causes = []struct {
 	{bus.ErrPublisherMemory, Limit},
 	{bus.ErrQueueFull, Limit},
 	{bus.ErrLeftOut, Limit},
+	{bus.ErrSubscriberBytes, Limit},
+	{bus.ErrGroupMemory, Limit},
+	{bus.ErrAccountMemory, Limit},
+	{bus.ErrEntryTooLarge, Limit},
+	{bus.ErrTooManySubscribers, Limit},
+	{bus.ErrTooManySenders, Limit},
 	{bus.ErrNoResources, NoRoom},
 	{context.DeadlineExceeded, Timeout},
 	{node.ErrStuck, Timeout},
@@ -116,5 +122,27 @@ func TextOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	return strings.ReplaceAll(cli.Text(err), "\n", "; ")
+	return inWords(options.Text(err))
 }
+
+// ownWords says in the words of tagbus.h what is left of those of Go.
+var ownWords = strings.NewReplacer(
+	"\n", "; ",
+	"raise SubscriberConfig.MaxMessageBytes", "raise --max-message-bytes of the subscriber",
+	"raise ReceiverConfig.MaxMessageBytes", "raise --max-message-bytes of the receiver",
+	"raise RequesterConfig.MaxWaiting", "raise --max-waiting",
+	"raise PublisherConfig.PoolBytes", "raise --pool-bytes of the publisher",
+	"read Messages faster, or raise SubscriberConfig.QueueBytes", "take batches faster, or raise --queue-bytes",
+	"release messages, or raise RetainBytes", "release batches, or raise --retain-bytes",
+	"choose one by SubscriptionConfig.Duplicates", "choose one by --duplicates",
+	"use the variant that does not wait, or another goroutine", "give it no time, or use another thread",
+	"have the device answer by Publisher.Reply, or set RequesterConfig.Match", "have the device answer by tagbus_reply",
+	"wait for OnEvent", "wait for on_event",
+	"return from OnEvent and from handlers sooner", "return from callbacks sooner",
+	"lower BacklogBytes", "lower --backlog",
+	"set SubscriptionConfig.Batches, and pass a nil handler", "subscribe without on_batch",
+	"pass a nil handler to iterate", "subscribe without on_batch",
+)
+
+// inWords returns a text in the words of tagbus.h, in one line.
+func inWords(text string) string { return ownWords.Replace(text) }

@@ -36,6 +36,9 @@ func TestCodesOfErrors(t *testing.T) {
 		{&bus.NoPublisherError{Err: bus.ErrPolicyRefused}, objects.Denied},
 		{&bus.AccessError{}, objects.Denied},
 		{bus.ErrRetainLimit, objects.Limit},
+		{bus.ErrSubscriberBytes, objects.Limit},
+		{bus.ErrTooManySubscribers, objects.Limit},
+		{fmt.Errorf("refused: %w", &bus.SizeError{}), objects.TooLarge}, // for ever: TAGBUS_ESYSTEM may pass
 		{bus.ErrUndelivered, objects.Undelivered},
 		{bus.PublisherConfig{}.Validate(), objects.Invalid},
 		{os.ErrNotExist, objects.System},
@@ -43,6 +46,24 @@ func TestCodesOfErrors(t *testing.T) {
 	} {
 		if got := objects.CodeOf(test.err); got != test.want {
 			t.Errorf("%v: got %d, want %d", test.err, got, test.want)
+		}
+	}
+}
+
+// TestTextsAreInTheWordsOfOptions: a program in C has no fields and no goroutines.
+func TestTextsAreInTheWordsOfOptions(t *testing.T) {
+	ofGo := regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w*|goroutine|\bnil\b`)
+	for _, err := range []error{
+		bus.ErrOnLoop, bus.ErrHasHandler, bus.ErrNotBatches, bus.ErrRetainLimit, bus.ErrDuplicate, bus.ErrTooSlow, bus.ErrPublisherMemory, bus.ErrQueueFull,
+		bus.ErrEventsDropped, bus.ErrSubscriberBytes, bus.ErrPolicyRefused, bus.ErrNoReceiver, bus.ErrTooManyRequests, &bus.EventsDroppedError{Events: 3},
+		bus.PublisherConfig{Sending: bus.Sending{QueueBytes: 1, PoolBytes: 1, PageBytes: 1, MaxMessageBytes: 1, CacheMessages: -1, CacheBytes: 1}}.Validate(),
+	} {
+		for name, text := range map[string]string{
+			"error": objects.TextOf(err), "event": objects.Describe(bus.Event{Kind: bus.Problem, Err: err}).Text, "cause": objects.Describe(bus.Event{Kind: bus.Gap, Err: err}).Cause,
+		} {
+			if found := ofGo.FindString(text); found != "" {
+				t.Errorf("%s has %q: %s", name, found, text)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/words"
 )
 
 // Description is an event in texts.
@@ -17,7 +18,7 @@ type Description struct {
 
 // Describe returns the texts of an event. None has a 0 in it.
 func Describe(e bus.Event) Description {
-	d := Description{Code: CodeOf(e.Err), Name: e.Kind.String(), Text: oneText(e.String()), Cause: oneText(TextOf(e.Err))}
+	d := Description{Code: CodeOf(e.Err), Name: e.Kind.String(), Text: oneText(inWords(words.Of(e.String()))), Cause: oneText(TextOf(e.Err))}
 	if e.Peer != nil {
 		d.Peer, d.PeerName = oneText(e.Peer.Instance), oneText(e.Peer.Name)
 		if e.Peer.Addr.IsValid() {

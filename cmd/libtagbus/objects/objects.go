@@ -13,7 +13,7 @@ import (
 	"tagbus/access"
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/node"
 )
 
@@ -28,7 +28,7 @@ type Program interface {
 	Event(fn, user uintptr, at Place, e bus.Event)
 	Batch(fn, user uintptr, at Place, b bus.Batch)
 	End(fn, user uintptr, at Place, code Code, text string)
-	Done(fn, user uintptr)
+	Done(fn, user uintptr, at Place)
 
 	// NewBell returns a bell that a thread can wait for; Ring wakes those that wait. FreeBell
 	// takes it back: a thread may still look at it, and finds that it has rung.
@@ -58,6 +58,7 @@ type Bus struct {
 	mu     sync.Mutex
 	owners []*Owner // in the order in which they were opened
 	closed bool
+	asking map[Handle]*bus.Requester
 }
 
 // Forever is the time of what waits without limit.
@@ -83,16 +84,16 @@ func timeless(function string, milliseconds int64, err error) error {
 }
 
 // OpenBus opens a bus.
-func (l *Library) OpenBus(at, options string) (Handle, error) {
+func (l *Library) OpenBus(at, given string) (Handle, error) {
 	const function = "tagbus_open"
 	if err := CheckText(function+": bus", at); err != nil {
 		return 0, err
 	}
 	var o busOptions
-	if err := read(function, options, &o); err != nil {
+	if err := read(function, given, &o); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(o.check(), cli.CheckBus(at)); err != nil || at == "" {
+	if err := errors.Join(o.check(), options.CheckBus(at)); err != nil || at == "" {
 		if at == "" {
 			return 0, invalid("%s: bus is empty, want a folder or a URL", function)
 		}
@@ -145,9 +146,15 @@ func (l *Library) CloseBus(h Handle) error {
 	}
 	b.mu.Lock()
 	b.closed = true
-	owners := slices.Clone(b.owners)
+	owners, asking := slices.Clone(b.owners), b.asking
+	b.asking = nil
 	b.mu.Unlock()
 	var errs []error
+	for h, r := range asking {
+		if l.Table.Remove(h) {
+			_ = r.Close()
+		}
+	}
 	for _, o := range slices.Backward(owners) {
 		if l.Table.Remove(o.handle) {
 			errs = append(errs, o.close())

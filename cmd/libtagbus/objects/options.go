@@ -3,20 +3,16 @@
 package objects
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"tagbus/access"
 	"tagbus/bus"
 	"tagbus/bus/state"
-	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/cmd/internal/units"
-	"tagbus/identity"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -24,13 +20,13 @@ import (
 // read reads options into flags.
 //
 //   - Errors: *Error, which names the function and the option.
-func read(function, options string, flags any) error {
-	if err := CheckText(function+": options", options); err != nil {
+func read(function, given string, flags any) error {
+	if err := CheckText(function+": options", given); err != nil {
 		return err
 	}
-	words, err := Words(options)
+	words, err := Words(given)
 	if err == nil {
-		err = cli.Options(flags, words)
+		err = options.Read(flags, words)
 	}
 	if err != nil {
 		return invalid("%s: options: %s", function, TextOf(err))
@@ -56,8 +52,8 @@ type busOptions struct {
 	Loops      int `default:"1"`
 	Expiry     time.Duration
 	MaxEntries int
-	cli.Security
-	LogLevel cli.LogLevel `default:"warn"`
+	options.Security
+	LogLevel options.LogLevel `default:"warn"`
 }
 
 // config returns the configuration of the node.
@@ -82,7 +78,7 @@ func (o *busOptions) check() error {
 	if o.Expiry < 0 {
 		return fmt.Errorf("--expiry: got %v, want a positive time", o.Expiry)
 	}
-	return cli.CheckEntries(o.MaxEntries)
+	return options.CheckEntries(o.MaxEntries)
 }
 
 // open reads the files of certificates and policy; nil: there are none. Signals do not have them
@@ -91,12 +87,7 @@ func (o *busOptions) open() (*access.Access, error) {
 	if o.Cert == "" && o.ACL == "" {
 		return nil, nil
 	}
-	c := access.Config{Policy: o.ACL}
-	if o.Cert != "" {
-		key := cmp.Or(o.Key, strings.TrimSuffix(o.Cert, filepath.Ext(o.Cert))+".key")
-		c.Identity = identity.Config{Certificate: o.Cert, Key: key, CA: o.CA, Revoked: o.Revoked}
-	}
-	return access.Open(c)
+	return access.Open(o.Config())
 }
 
 // commonOptions are those of all that is opened on a bus.
@@ -122,12 +113,12 @@ func (o *commonOptions) common() bus.Common {
 
 // listenOptions are those of what is reached by others.
 type listenOptions struct {
-	Listen    cli.Address `default:"127.0.0.1:0"`
-	Advertise []cli.Announced
+	Listen    options.Address `default:"127.0.0.1:0"`
+	Advertise []options.Announced
 }
 
 func (o *listenOptions) listening() bus.Listening {
-	return bus.Listening{Listen: o.Listen.AddrPort, Advertise: cli.AddrPorts(o.Advertise)}
+	return bus.Listening{Listen: o.Listen.AddrPort, Advertise: options.AddrPorts(o.Advertise)}
 }
 
 // sendOptions are those of publishers and senders.

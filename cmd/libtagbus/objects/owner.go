@@ -33,6 +33,7 @@ type Owner struct {
 	mu   sync.Mutex
 	subs []*Subscription
 	shut bool
+	used bool // it has a thread, or is about to have one
 }
 
 // open makes an owner.
@@ -119,7 +120,7 @@ func (l *Library) Close(h Handle, k Kind, argument string) error {
 func (o *Owner) close() error {
 	o.mu.Lock()
 	o.shut = true
-	subs := slices.Clone(o.subs)
+	subs, used := slices.Clone(o.subs), o.used
 	o.mu.Unlock()
 	var err error
 	switch {
@@ -135,8 +136,14 @@ func (o *Owner) close() error {
 	for _, s := range subs {
 		o.lib.Table.Remove(s.handle)
 		s.finish(OK, "")
+		s.release()
 	}
 	o.post.add(Work{Kind: WorkQuit})
+	if !used { // no thread takes that
+		o.lib.mu.Lock()
+		delete(o.lib.working, o.handle)
+		o.lib.mu.Unlock()
+	}
 	close(o.ended)
 	o.forget()
 	return err
@@ -149,6 +156,12 @@ func (l *Library) Bell(h Handle) uintptr {
 	if err != nil || o.onLoop {
 		return 0
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.shut {
+		return 0
+	}
+	o.used = true
 	return o.bell
 }
 

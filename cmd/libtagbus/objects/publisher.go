@@ -4,6 +4,7 @@ package objects
 
 import (
 	"errors"
+	"math"
 
 	"tagbus/bus"
 	"tagbus/tags"
@@ -121,7 +122,7 @@ func (l *Library) PublishZeroCopy(h Handle, m bus.Message, done, user uintptr) e
 	if done != 0 {
 		call = func() {
 			if o.onLoop || !o.post.add(Work{Kind: WorkDone, Fn: done, User: user}) {
-				l.Program.Done(done, user)
+				l.Program.Done(done, user, o.place())
 			}
 		}
 	}
@@ -176,11 +177,14 @@ func (l *Library) ChangeTags(h Handle, set string, add bool) error {
 // WaitSubscribers waits until n subscribers have subscribed, and want the tags.
 //
 //   - set: nil for all tags of the publisher.
-func (l *Library) WaitSubscribers(h Handle, n int, set *string, milliseconds int64) error {
+func (l *Library) WaitSubscribers(h Handle, n uint64, set *string, milliseconds int64) error {
 	const function = "tagbus_publisher_wait"
 	p, err := l.Publisher(h)
 	if err != nil {
 		return err
+	}
+	if n > math.MaxInt32 {
+		return invalid("%s: n is %d, want at most %d", function, n, math.MaxInt32)
 	}
 	wanted := p.Tags()
 	if set != nil {
@@ -190,7 +194,7 @@ func (l *Library) WaitSubscribers(h Handle, n int, set *string, milliseconds int
 	}
 	ctx, cancel := waiting(milliseconds)
 	defer cancel()
-	return timeless(function, milliseconds, p.WaitSubscribers(ctx, n, wanted))
+	return timeless(function, milliseconds, p.WaitSubscribers(ctx, int(n), wanted))
 }
 
 // Drain ends a publisher, sender or receiver in order.

@@ -59,7 +59,10 @@ func (s *Subscription) FD() (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fd >= 0 {
+	switch {
+	case s.released:
+		return 0, &Error{Closed, "subscription is closed"}
+	case s.fd >= 0:
 		return s.fd, nil
 	}
 	fd, err := unix.Eventfd(1, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK) // readable: something may be there

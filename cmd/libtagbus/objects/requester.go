@@ -7,9 +7,15 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/state"
-	"tagbus/cmd/internal/stateapi"
+	"tagbus/cmd/internal/jsonline"
 	"tagbus/tags"
 )
+
+// requester is a requester, and the bus that it is closed with.
+type requester struct {
+	*bus.Requester
+	bus *Bus
+}
 
 // OpenRequester opens a requester.
 func (l *Library) OpenRequester(sender, subscriber Handle, command, reply uint64, options string) (Handle, error) {
@@ -32,17 +38,29 @@ func (l *Library) OpenRequester(sender, subscriber Handle, command, reply uint64
 	if err != nil {
 		return 0, err
 	}
-	h := l.Table.Put(KindRequester, r)
+	asking := &requester{Requester: r, bus: o.bus}
+	h := l.Table.Put(KindRequester, asking)
 	if h == 0 {
 		_ = r.Close()
 		return 0, tooMany
 	}
+	o.bus.mu.Lock()
+	defer o.bus.mu.Unlock()
+	if o.bus.closed {
+		l.Table.Remove(h)
+		_ = r.Close()
+		return 0, &Error{Closed, "bus is closed"}
+	}
+	if o.bus.asking == nil {
+		o.bus.asking = make(map[Handle]*bus.Requester)
+	}
+	o.bus.asking[h] = r
 	return h, nil
 }
 
 // Request sends a command, and returns the reply.
 func (l *Library) Request(h Handle, command []byte, milliseconds int64) (bus.Message, error) {
-	r, err := Get[*bus.Requester](&l.Table, h, KindRequester, "requester")
+	r, err := Get[*requester](&l.Table, h, KindRequester, "requester")
 	if err != nil {
 		return bus.Message{}, err
 	}
@@ -54,10 +72,13 @@ func (l *Library) Request(h Handle, command []byte, milliseconds int64) (bus.Mes
 
 // CloseRequester closes a requester.
 func (l *Library) CloseRequester(h Handle) error {
-	r, err := Take[*bus.Requester](&l.Table, h, KindRequester, "requester")
+	r, err := Take[*requester](&l.Table, h, KindRequester, "requester")
 	if err != nil {
 		return err
 	}
+	r.bus.mu.Lock()
+	delete(r.bus.asking, h)
+	r.bus.mu.Unlock()
 	_ = r.Close() // its subscriber may be closed
 	return nil
 }
@@ -65,11 +86,11 @@ func (l *Library) CloseRequester(h Handle) error {
 // Stats returns the counters of a handle as JSON.
 func (l *Library) Stats(h Handle) ([]byte, error) {
 	if h.kind() == KindRequester {
-		r, err := Get[*bus.Requester](&l.Table, h, KindRequester, "handle")
+		r, err := Get[*requester](&l.Table, h, KindRequester, "handle")
 		if err != nil {
 			return nil, err
 		}
-		return stateapi.Marshal(r.Stats())
+		return jsonline.Marshal(r.Stats())
 	}
 	o, err := Get[*Owner](&l.Table, h, 0, "handle")
 	if err != nil {
@@ -77,13 +98,13 @@ func (l *Library) Stats(h Handle) ([]byte, error) {
 	}
 	switch {
 	case o.pub != nil:
-		return stateapi.Marshal(o.pub.Stats())
+		return jsonline.Marshal(o.pub.Stats())
 	case o.sender != nil:
-		return stateapi.Marshal(o.sender.Stats())
+		return jsonline.Marshal(o.sender.Stats())
 	case o.subscriber != nil:
-		return stateapi.Marshal(o.subscriber.Stats())
+		return jsonline.Marshal(o.subscriber.Stats())
 	default:
-		return stateapi.Marshal(o.receiver.Stats())
+		return jsonline.Marshal(o.receiver.Stats())
 	}
 }
 
@@ -112,5 +133,5 @@ func (l *Library) State(h Handle, options string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stateapi.Marshal(s)
+	return jsonline.Marshal(s)
 }

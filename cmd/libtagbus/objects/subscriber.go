@@ -18,16 +18,17 @@ type Subscription struct {
 	handle Handle
 	sub    *bus.Subscription
 	call   Callbacks
-	bell   uintptr // of those that pull; 0: it has callbacks
-	end    sync.Once
+	bell   uintptr       // of those that pull; 0: it has callbacks
+	told   chan struct{} // closed when on_end on the loop has returned
 
 	// Guarded by post.mu of owner:
 	listed bool
 	closed bool // by the program: no batch is handed out any more
 	over   bool // the end was told
 
-	mu sync.Mutex
-	fd int // -1: none was asked for
+	mu       sync.Mutex
+	fd       int // -1: none was asked for
+	released bool
 }
 
 // OpenSubscriber opens a subscriber.
@@ -124,7 +125,7 @@ func (l *Library) OpenReceiver(h Handle, set, options string, call Callbacks) (H
 //
 //   - Result: the handler on the loop; nil: batches are kept.
 func (o *Owner) subscription(call Callbacks, cfg *bus.SubscriptionConfig) (s *Subscription, onBatch func(bus.Batch)) {
-	s = &Subscription{owner: o, call: call, fd: -1}
+	s = &Subscription{owner: o, call: call, fd: -1, told: make(chan struct{})}
 	if s.handle = o.lib.Table.Put(KindSubscription, s); s.handle == 0 {
 		return nil, nil
 	}
@@ -178,7 +179,8 @@ func (s *Subscription) awaitEnd() {
 	tell()
 }
 
-// finish makes the last callback of a subscription, or has it made.
+// finish makes the last callback of a subscription, or has it made. It waits for one on the loop that
+// another goroutine makes, unless it is called on the loop: by that callback, perhaps.
 func (s *Subscription) finish(code Code, text string) {
 	o := s.owner
 	o.post.mu.Lock()
@@ -189,16 +191,16 @@ func (s *Subscription) finish(code Code, text string) {
 	if s.bell != 0 {
 		o.lib.Program.Ring(s.bell)
 	}
-	s.end.Do(func() {
-		if told || s.call.End == 0 {
-			return
-		}
-		if o.onLoop {
-			o.lib.Program.End(s.call.End, s.call.User, o.place(), code, text)
-			return
-		}
+	switch {
+	case s.call.End == 0:
+	case !o.onLoop && !told:
 		o.post.add(Work{Kind: WorkEnd, Fn: s.call.End, User: s.call.User, Code: code, Text: text})
-	})
+	case o.onLoop && !told:
+		defer close(s.told)
+		o.lib.Program.End(s.call.End, s.call.User, o.place(), code, text)
+	case o.onLoop && !o.bus.node.Loop().OnAnyLoop():
+		<-s.told
+	}
 }
 
 // notify wakes those that pull.
@@ -313,15 +315,20 @@ func (l *Library) CloseSubscription(h Handle) error {
 	return nil
 }
 
-// release gives back what those that pull wait for.
+// release gives back what those that pull wait for, and wakes them: they find that it is closed.
 func (s *Subscription) release() {
 	if s.bell == 0 {
 		return
 	}
-	s.owner.lib.Program.FreeBell(s.bell)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.released {
+		return
+	}
+	s.released = true
+	s.owner.lib.Program.FreeBell(s.bell)
 	if s.fd >= 0 {
+		s.signal()
 		_ = unix.Close(s.fd)
 		s.fd = -1
 	}

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxText bounds a text of options or tags, in bytes.
-const maxText = 1 << 20
+// MaxText bounds a text of options or tags, in bytes.
+const MaxText = 1 << 20
 
 // CheckText says what is wrong with a text that a program has given.
 //
 //   - argument: its name.
 func CheckText(argument, text string) error {
 	switch {
-	case len(text) > maxText:
-		return invalid("%s has %d bytes, want at most %d", argument, len(text), maxText)
+	case len(text) > MaxText:
+		return invalid("%s has more than %d bytes", argument, MaxText)
 	case !utf8.ValidString(text):
 		return invalid("%s is not UTF-8: %.60q", argument, text)
 	}

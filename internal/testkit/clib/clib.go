@@ -74,13 +74,19 @@ func makeLibrary(root string) (dir, failed string) {
 	return dir, ""
 }
 
-// Compile compiles a program, and returns its path. Anything that the compiler says fails the test.
+// Compile compiles a program, and returns its path. Anything that the compiler says fails the test. What was
+// compiled of the same sources is not compiled again.
 //
 //   - args: flags, and sources, from the root of the repository.
 func Compile(tb testing.TB, compiler, name string, args ...string) (program string) {
 	tb.Helper()
 	compiler = Compiler(tb, compiler)
-	root, program := Root(tb), filepath.Join(tb.TempDir(), name)
+	root := Root(tb)
+	kept := filepath.Join(root, "bin", "programs", key(tb, root, compiler, args), name)
+	if _, err := os.Stat(kept); err == nil {
+		return kept
+	}
+	program = filepath.Join(place(tb, filepath.Dir(kept)), name)
 	cmd := exec.Command(compiler, append([]string{"-g", "-O1", "-Ibindings/c", "-o", program}, args...)...)
 	cmd.Dir = root
 	var said bytes.Buffer
@@ -88,7 +94,7 @@ func Compile(tb testing.TB, compiler, name string, args ...string) (program stri
 	if err := cmd.Run(); err != nil || said.Len() > 0 {
 		tb.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, said.Bytes())
 	}
-	return program
+	return keep(program, kept)
 }
 
 // Link returns the flags that link a program with the library in a folder.

@@ -2,80 +2,7 @@
 
 /* The tests of libtagbus.so that need C: traps NAME BUS. Each prints what is wrong, and exits with 1. */
 
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "core.h"
-
-static int wrong;
-static const char *where;
-
-#define CHECK(cond, ...) \
-	do { \
-		if (!(cond)) { \
-			printf("%s:%d: %s: ", __FILE__, __LINE__, #cond); \
-			printf(__VA_ARGS__); \
-			printf(" [%d %s]\n", tagbus_last_code(), tagbus_last_error()); \
-			wrong = 1; \
-		} \
-	} while (0)
-#define MUST(cond) \
-	do { \
-		CHECK(cond, "ends here"); \
-		if (wrong) exit(1); \
-	} while (0)
-#define FAILS(call, want) \
-	do { \
-		int got_ = (int)(call); \
-		CHECK(got_ == (want) && tagbus_last_code() == (want) && *tagbus_last_error() != 0, "got %d, want %d", got_, want); \
-	} while (0)
-#define FAILS_NULL(call, want) \
-	do { \
-		const void *got_ = (call); \
-		CHECK(got_ == NULL && tagbus_last_code() == (want) && *tagbus_last_error() != 0, "got %p, want code %d", got_, want); \
-	} while (0)
-
-#define GET(x) __atomic_load_n(&(x), __ATOMIC_SEQ_CST)
-#define ADD(x, n) __atomic_add_fetch(&(x), n, __ATOMIC_SEQ_CST)
-
-static void until(volatile int *n, int want)
-{
-	int i;
-	for (i = 0; i < 10000 && __atomic_load_n(n, __ATOMIC_SEQ_CST) < want; i++)
-		usleep(1000);
-	CHECK(__atomic_load_n(n, __ATOMIC_SEQ_CST) >= want, "got %d, want %d", *n, want);
-}
-
-struct pair {
-	tagbus *bus;
-	tagbus_publisher *p;
-	tagbus_subscriber *s;
-};
-
-static struct pair open_pair(const char *publisher, const char *subscriber, tagbus_event_fn on_event, void *user)
-{
-	struct pair x;
-	MUST((x.bus = tagbus_open(where, NULL)) != NULL);
-	MUST((x.p = tagbus_publisher_open(x.bus, "1-100", publisher, NULL, NULL)) != NULL);
-	MUST((x.s = tagbus_subscriber_open(x.bus, subscriber, on_event, user)) != NULL);
-	return x;
-}
-
-static tagbus_subscription *pull(struct pair *x, const char *options)
-{
-	tagbus_subscription *sub = tagbus_subscribe(x->s, "1-100", options, NULL, NULL, NULL);
-	MUST(sub != NULL);
-	MUST(tagbus_subscription_wait(sub, 10000) == TAGBUS_OK);
-	return sub;
-}
+#include "trap.h"
 
 /* --- fork ------------------------------------------------------------------------------------- */
 
@@ -87,7 +14,7 @@ static int child_says(int (*f)(void))
 		_exit(f());
 	alarm(30); /* a child that hangs */
 	waitpid(pid, &status, 0);
-	alarm(0);
+	alarm(110);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
@@ -338,17 +265,6 @@ static void test_exit(void)
 	pthread_create(&t, NULL, flood, &x);
 	until(&messages, 10000);
 	exit(wrong);
-}
-
-static long resident(void)
-{
-	long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-	if (f == NULL || fscanf(f, "%*s %ld", &pages) != 1)
-		pages = -1;
-	if (f != NULL)
-		fclose(f);
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 static void on_nothing(void *user, const tagbus_event *e) { (void)user, (void)e; }
@@ -660,11 +576,6 @@ static void test_handles(void)
 	CHECK(strcmp(tagbus_error_name(77), "unknown") == 0, "a name of 77");
 }
 
-static void says(const char *word)
-{
-	CHECK(strstr(tagbus_last_error(), word) != NULL, "does not say %s", word);
-}
-
 static void test_texts(void)
 {
 	static const char *const options[][2] = {
@@ -960,27 +871,10 @@ static void test_room(void)
 
 static void test_works(void) { works(); }
 
-static const struct {
-	const char *name;
-	void (*f)(void);
-} tests[] = {
+static const struct test tests[] = {
 	{"works", test_works}, {"fork", test_fork}, {"signals", test_signals}, {"dlclose", test_dlclose}, {"panic", test_panic}, {"load", test_load},
 	{"views", test_views}, {"exit", test_exit}, {"opens", test_opens}, {"closing", test_closing}, {"zero-copy", test_zero_copy},
-	{"handles", test_handles}, {"texts", test_texts}, {"limits", test_limits}, {"slow", test_slow}, {"next", test_next}, {"request", test_request}, {"room", test_room},
+	{"handles", test_handles}, {"texts", test_texts}, {"limits", test_limits}, {"slow", test_slow}, {"next", test_next}, {"request", test_request}, {"room", test_room}, {NULL, NULL},
 };
 
-int main(int argc, char **argv)
-{
-	size_t i;
-	setvbuf(stdout, NULL, _IONBF, 0);
-	if (argc == 3)
-		for (i = 0; i < sizeof tests / sizeof tests[0]; i++)
-			if (strcmp(tests[i].name, argv[1]) == 0) {
-				where = argv[2];
-				tests[i].f();
-				return wrong;
-			}
-	for (i = 0; i < sizeof tests / sizeof tests[0]; i++)
-		puts(tests[i].name);
-	return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, argc, argv); }

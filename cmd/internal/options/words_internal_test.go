@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package options
 
 import "testing"
 
@@ -28,7 +28,7 @@ func TestWhatIsWrongWithAValueIsSaidInHouseWords(t *testing.T) {
 		`--json: bool value must be true, 1, yes, false, 0 or no but got "x"`:                        `--json: got "x", want true or false`,
 		`--cache: expected a valid 32 bit uint but got "1.5"`:                                        `--cache: got "1.5", want a whole number, for example 10`,
 	} {
-		if got := houseWords(text); got != want {
+		if got := HouseWords(text); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

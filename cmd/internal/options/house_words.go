@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package options
 
 import (
 	"regexp"
@@ -19,8 +19,8 @@ var kongSays = []struct {
 	{regexp.MustCompile(`bool value must be true, 1, yes, false, 0 or no but got ("(?:[^"\\]|\\.)*")`), `got $1, want true or false`},
 }
 
-// houseWords returns what kong says in the words of the commands.
-func houseWords(text string) string {
+// HouseWords returns what kong says in the words of the commands.
+func HouseWords(text string) string {
 	for _, k := range kongSays {
 		text = k.says.ReplaceAllString(text, k.ours)
 	}
