@@ -138,7 +138,7 @@ libraries() {
 emulated() {
   local package lib=$tmp/arm64/usr/lib/aarch64-linux-gnu
   for package in dist/libtagbus*_arm64.deb; do dpkg-deb -x "$package" "$tmp/arm64"; done
-  awk '/^```/ { on = $0 == "```c" && !n++; next } on' docs/c.md >"$tmp/first.c"
+  awk '/^```/ { on = $0 == "```c" && !n++; next } on' docs/c.md | sed "s|/tmp/bus|$tmp/bus-arm64|" >"$tmp/first.c"
   aarch64-linux-gnu-gcc "$tmp/first.c" -o "$tmp/first" -I"$tmp/arm64/usr/include" -L"$lib" -ltagbus
   local got
   got=$(timeout 120 qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$lib" "$tmp/first") || fail "the first program of docs/c.md for arm64: status $?"
@@ -152,7 +152,7 @@ rpm_package() {
   rpm --root "$tmp/rpm" --ignorearch --nodeps --noscripts -i dist/*.x86_64.rpm dist/*.noarch.rpm
   rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus tagbus-etcd libtagbus libtagbus-etcd libtagbus-devel python3-tagbus
   # Where the folder of the rpms stands in for a host of rpm, a program is built as there.
-  awk '/^```/ { on = $0 == "```c" && !n++; next } on' docs/c.md >"$program.c"
+  awk '/^```/ { on = $0 == "```c" && !n++; next } on' docs/c.md | sed "s|/tmp/bus|$tmp/bus-c|" >"$program.c"
   # shellcheck disable=SC2046 # words
   cc "$program.c" -o "$program" $(PKG_CONFIG_SYSROOT_DIR=$tmp/rpm PKG_CONFIG_LIBDIR=$lib/pkgconfig pkg-config --cflags --libs tagbus) || fail "the rpm: no program is built with it"
   [ "$(LD_LIBRARY_PATH=$lib "$program")" = "hello, detector" ] || fail "the rpm: the first program of docs/c.md does not work"
