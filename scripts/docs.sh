@@ -4,6 +4,7 @@
 # page that does not exist fails it; internal/checks/links_test.go holds the anchors, too.
 #   scripts/docs.sh
 #   SITE=build/site   the folder, of which nothing is kept
+#   KEPT=yes          takes a site that was made of the same documents, if it was within a week, and keeps this one
 # With CI=true it does not run again when it has passed with the same documents and modules and
 # SITE is not set.
 # Without Node.js 18, or npm, it says what is missing, and fails.
@@ -13,6 +14,18 @@ depends=(README.md CHANGELOG.md CONTRIBUTING.md docs examples/README.md bench/RE
   tools/docs/package-lock.json tools/docs/.vitepress/config.mjs tools/docs/.vitepress/theme)
 if [ -z "${SITE:-}" ] && [ "${CI:-}" = true ] && scripts/passed.sh is docs "${depends[@]}"; then exit; fi
 out=$(realpath -m "${SITE:-build/site}")
+
+# It takes a minute or two, and scripts/release-check.sh makes releases with each change of a program.
+kept=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/tagbus/site
+if [ "${KEPT:-}" = yes ]; then
+  find "$kept" -type f -mtime +7 -delete 2>/dev/null || true
+  kept=$kept/$(scripts/passed.sh key site "${depends[@]}").tar
+  if [ -e "$kept" ] && [ "${AGAIN:-}" != yes ]; then
+    mkdir -p "$out" && tar -C "$out" -xf "$kept"
+    echo "docs: the site is one that was made of the same documents, $(date -u -r "$kept" +%FT%TZ)"
+    exit
+  fi
+fi
 
 missing=()
 node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' 2>/dev/null || missing+=("Node.js 18 or later")
@@ -38,5 +51,9 @@ for module in vitepress vue minisearch mark.js focus-trap tabbable @vueuse/core 
   printf '== %s\n\n' "$module"
   cat tools/docs/node_modules/"$module"/LICENSE*
 done >"$out/LICENSES.txt"
+if [ "${KEPT:-}" = yes ]; then
+  mkdir -p "$(dirname "$kept")"
+  tar -C "$out" -cf "$kept.$$" . && mv "$kept.$$" "$kept"
+fi
 if [ -z "${SITE:-}" ]; then scripts/passed.sh note docs "${depends[@]}"; fi
 echo "docs: $(find "$out" -name '*.html' | wc -l) pages in $out, $(du -sh "$out" | cut -f 1); to read them: python3 -m http.server -d $out"

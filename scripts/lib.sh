@@ -6,6 +6,7 @@
 #   scripts/lib.sh [etcd]    with etcd: libtagbus-core-etcd.so, too
 #   OUT=DIR                  instead of bin/lib
 #   CC, CFLAGS, GOARCH       as usual, for another processor: CC=aarch64-linux-gnu-gcc GOARCH=arm64
+#   LDFLAGS                  of the Go linker, besides -s -w
 #   GOEXPERIMENT, GOFLAGS    as usual
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,7 +44,7 @@ sed -e "s|@VERSION@|$version|" bindings/cpp/tagbusConfigVersion.cmake.in >"$out/
 # core MODULE PACKAGE NAME builds a core, which exports one symbol.
 core() {
   CC=$cc CGO_ENABLED=1 go -C "$1" build -trimpath -buildmode=c-shared \
-    -ldflags "-s -w -extldflags '-Wl,--version-script=$PWD/bindings/c/core.map -Wl,-soname,$3'" -o "$out/$3" "$2"
+    -ldflags "-s -w ${LDFLAGS:-} -extldflags '-Wl,--version-script=$PWD/bindings/c/core.map -Wl,-soname,$3'" -o "$out/$3" "$2"
   rm -f "$out/${3%.so}.h"
 }
 core . ./cmd/libtagbus libtagbus-core.so

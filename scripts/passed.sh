@@ -4,6 +4,7 @@
 # minutes and that go test, which does the same, knows nothing of.
 #   scripts/passed.sh is NAME FILE...     says so and succeeds if NAME passed with these files
 #   scripts/passed.sh note NAME FILE...   notes that it has
+#   scripts/passed.sh key NAME FILE...    prints the name of NAME with these files, for what is kept of it
 # A FILE may be a folder, of which all files count. What is noted lies below
 # ~/.cache/tagbus/passed and is forgotten after a week. AGAIN=yes makes everything run.
 set -euo pipefail
@@ -28,8 +29,9 @@ note)
   find "$folder" -type f -mtime +7 -delete
   date -u +%Y-%m-%dT%H:%M:%SZ >"$folder/$name-$key"
   ;;
+key) echo "$name-$key" ;;
 *)
-  echo "passed.sh: $what: want is or note" >&2
+  echo "passed.sh: $what: want is, note or key" >&2
   exit 2
   ;;
 esac

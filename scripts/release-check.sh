@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a release and tries it as users get it, unless that has passed with the same bytes: the debs in a Debian that has nothing else
-# (debootstrap), their services in a virtual machine of that, the rpms, the archives, and
-# the programs in containers.
+# (debootstrap), their services in a virtual machine of that, the packages of the C library and of Python in another one that has
+# compilers, the rpms, the archives, and the programs in containers.
 #   scripts/release-check.sh
 #   SUITE=bookworm   which Debian
 # What needs root or a tool that is missing is skipped and named; with CI=true that fails.
@@ -19,10 +19,13 @@ fail() {
   exit 1
 }
 
+# part TITLE says what is tried, and what all before has cost.
+part() { printf '\n== %s (%d s, %s of processor so far)\n' "$1" "$SECONDS" "$(times | tail -n 1 | sed 's/\.[0-9]*//g; s/ / and /')"; }
+
 # can TITLE TOOL reports whether a part can be tried.
 tried=all
 can() {
-  printf '\n== %s\n' "$1"
+  part "$1"
   if [ "$(id -u)" -eq 0 ] && command -v "$2" >/dev/null; then return; fi
   echo "SKIPPED: $1: needs root and $2 (Debian: $2)"
   tried=some
@@ -40,7 +43,7 @@ says_version() {
 }
 
 archive() {
-  printf '\n== The archive\n'
+  part "The archive"
   local other arch name programs
   for arch in amd64 arm64 arm7; do
     name=tagbus_${VERSION#v}_linux_$arch
@@ -64,17 +67,21 @@ archive() {
   says_version "$tmp/$name/tagbus-directory"
   "$tmp/$name/demo.sh" "$tmp/$name"
   "$tmp/$name/demo-etcd.sh" "$tmp/$name"
-  # Of one processor: packing takes most of the time, and is the same for each.
-  DIST="$tmp/again" ARCHS=amd64 scripts/release.sh >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the second release failed"; }
-  [ "$(wc -l <"$tmp/again/SHA256SUMS")" -eq 6 ] || fail "the second release has other files: $(cat "$tmp/again/SHA256SUMS")"
+  # Of one processor: packing takes most of the time, and is the same for each. The same documents have made the same
+  # site twice when that has passed once.
+  local again=no
+  if scripts/passed.sh is site-twice "${documents[@]}" >/dev/null; then again=yes; fi
+  KEPT=$again DIST="$tmp/again" ARCHS=amd64 scripts/release.sh >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the second release failed"; }
+  [ "$(wc -l <"$tmp/again/SHA256SUMS")" -eq 15 ] || fail "the second release has other files: $(cat "$tmp/again/SHA256SUMS")"
   other=$(grep -vxFf dist/SHA256SUMS "$tmp/again/SHA256SUMS") && fail "the second release differs: $other"
+  scripts/passed.sh note site-twice "${documents[@]}"
   rm -rf "$tmp/again"
   echo "  made again, it has the same bytes"
 }
 
 # inside COMMAND... runs a command in the clean Debian. What is mounted there goes with
 # the namespace.
-inside() { unshare --mount --pid --fork --mount-proc="$tmp/root/proc" chroot "$@"; }
+inside() { unshare --mount --pid --fork --mount-proc="${root:-$tmp/root}/proc" chroot "$@"; }
 
 deb() {
   local left
@@ -108,10 +115,50 @@ deb() {
   [ -z "$left" ] || fail "the package leaves behind: $left"
 }
 
+# The packages of the library and of Python, and compilers: programs are built and run from them alone.
+libraries() {
+  local left root=$tmp/build
+  wait "$building" || { tail -n 5 "$tmp/building"; fail "debootstrap failed"; }
+  mkdir "$root/tmp/packages"
+  cp dist/*_amd64.deb dist/*_all.deb dist/*_x86_64.whl test/packages/*.sh "$root/tmp/packages/"
+  # What they need is there, and nothing is missing that they do not say.
+  inside "$root" sh -ec 'dpkg -i /tmp/packages/*.deb && dpkg --verify libtagbus0 libtagbus0-etcd libtagbus-dev python3-tagbus && ldconfig -p | grep tagbus'
+  inside "$root" /tmp/packages/pages.sh
+  inside "$root" /tmp/packages/examples.sh
+  # The wheel has all but cffi: nothing of the packages is left that it could use.
+  cp "$root/usr/share/doc/python3-tagbus/python.md" "$root/tmp/"
+  inside "$root" dpkg --purge python3-tagbus libtagbus-dev libtagbus0-etcd libtagbus0
+  left=$(find "$root/usr" "$root/etc" -name '*tagbus*' \( -path '*/lib/*' -o -path '*/include/*' \) ! -name '*.service' ! -name 'tagbus*.conf' -print)
+  [ -z "$left" ] || fail "the packages of the library leave behind: $left"
+  mkdir -p "$root/usr/share/doc/python3-tagbus" && mv "$root/tmp/python.md" "$root/usr/share/doc/python3-tagbus/"
+  inside "$root" sh -ec '/tmp/packages/pages.sh /tmp/packages/*.whl'
+}
+
+# Of another processor: the first program of docs/c.md, from the packages, under emulation.
+emulated() {
+  local package lib=$tmp/arm64/usr/lib/aarch64-linux-gnu
+  for package in dist/libtagbus*_arm64.deb; do dpkg-deb -x "$package" "$tmp/arm64"; done
+  awk '/^```/ { on = $0 == "```c" && !n++; next } on' docs/c.md | sed "s|/tmp/bus|$tmp/bus-arm64|" >"$tmp/first.c"
+  aarch64-linux-gnu-gcc "$tmp/first.c" -o "$tmp/first" -I"$tmp/arm64/usr/include" -L"$lib" -ltagbus
+  local got
+  got=$(timeout 120 qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$lib" "$tmp/first") || fail "the first program of docs/c.md for arm64: status $?"
+  [ "$got" = "hello, detector" ] || fail "the first program of docs/c.md for arm64: got $got"
+  echo "  arm64: $got"
+}
+
 rpm_package() {
+  local lib=$tmp/rpm/usr/lib64 program=$tmp/first-rpm
   mkdir "$tmp/rpm"
-  rpm --root "$tmp/rpm" --ignorearch --nodeps --noscripts -i dist/tagbus-*.x86_64.rpm
-  rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus tagbus-etcd
+  rpm --root "$tmp/rpm" --ignorearch --nodeps --noscripts -i dist/*.x86_64.rpm dist/*.noarch.rpm
+  rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus tagbus-etcd libtagbus libtagbus-etcd libtagbus-devel python3-tagbus
+  # Where the folder of the rpms stands in for a host of rpm, a program is built as there.
+  awk '/^```/ { on = $0 == "```c" && !n++; next } on' docs/c.md | sed "s|/tmp/bus|$tmp/bus-c|" >"$program.c"
+  # shellcheck disable=SC2046 # words
+  cc "$program.c" -o "$program" $(PKG_CONFIG_SYSROOT_DIR=$tmp/rpm PKG_CONFIG_LIBDIR=$lib/pkgconfig pkg-config --cflags --libs tagbus) || fail "the rpm: no program is built with it"
+  [ "$(LD_LIBRARY_PATH=$lib "$program")" = "hello, detector" ] || fail "the rpm: the first program of docs/c.md does not work"
+  LD_LIBRARY_PATH=$lib PYTHONPATH=$tmp/rpm/$(cat "$tmp"/rpm/usr/lib/python3.11/site-packages/tagbus.pth) /usr/bin/python3 -c '
+import importlib.metadata, tagbus
+with tagbus.Bus("'"$tmp"'/bus-rpm"): print("  tagbus", importlib.metadata.version("tagbus"), "of the rpm")'
   rpm --root "$tmp/rpm" -q --requires tagbus-etcd | grep -q '^tagbus = ' || fail "the rpm tagbus-etcd does not need tagbus"
   says_version "$tmp/rpm/usr/bin/tagbus-directory"
   says_version "$tmp/rpm/usr/bin/publisher"
@@ -144,17 +191,22 @@ container() {
 printf '== The release\n'
 # The same whichever commit it is, so that its bytes tell whether anything has changed.
 export SOURCE_DATE_EPOCH=1767225600
-scripts/release.sh
+documents=(README.md CHANGELOG.md CONTRIBUTING.md docs examples/README.md bench/README.md scripts/docs.sh tools/docs/package-lock.json tools/docs/.vitepress/config.mjs)
+KEPT=yes scripts/release.sh
 cp dist/SHA256SUMS "$tmp/SHA256SUMS" # without the folder, what follows changes nothing of it
-depends=("$tmp/SHA256SUMS" scripts test/services test/verbs/vm.sh test/verbs/init deploy)
+depends=("$tmp/SHA256SUMS" scripts test/services test/packages test/verbs/vm.sh test/verbs/init deploy)
 if scripts/passed.sh is release-check "${depends[@]}"; then exit; fi
-# It takes half a minute, most of it to wait for the network.
+# They take half a minute each, most of it to wait for the network, unless they are at hand.
 if [ "$(id -u)" -eq 0 ] && command -v debootstrap >/dev/null; then
-  debootstrap --variant=minbase --include=systemd,systemd-sysv,man-db "${SUITE:-bookworm}" "$tmp/root" >"$tmp/debian" 2>&1 &
+  scripts/debian.sh "$tmp/root" systemd,systemd-sysv,man-db >"$tmp/debian" 2>&1 &
   debian=$!
+  scripts/debian.sh "$tmp/build" gcc,g++,libc6-dev,pkgconf,cmake,make,python3-cffi,python3-ply,python3-numpy,python3-venv >"$tmp/building" 2>&1 &
+  building=$!
 fi
 archive
 if can "The deb in a clean Debian" debootstrap; then deb; fi
+if can "The library in a Debian with compilers" debootstrap; then libraries; fi
+if can "The library for arm64, emulated" qemu-aarch64; then emulated; fi
 if can "The rpm" rpm; then rpm_package; fi
 if can "The container" buildah; then container; fi
 if [ $tried = all ]; then scripts/passed.sh note release-check "${depends[@]}"; fi

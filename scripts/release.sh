@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes what a release consists of, below a folder: for each processor an archive with static
-# programs, a deb and an rpm, the same of the programs with etcd (tagbus-etcd), and
-# SHA256SUMS. The same commit gives the same bytes. The archives have the site of the documents,
-# which needs Node.js and npm (scripts/docs.sh): without them it fails, unless DOCS=no.
+# programs, a deb and an rpm, the same of the programs with etcd (tagbus-etcd), deb and rpm of the
+# C library and of the Python package, a wheel of that, and SHA256SUMS. The same commit gives the same bytes
+# with the same compilers. The archives have the site of the documents,
+# which needs Node.js and npm (scripts/docs.sh): without them it fails, unless DOCS=no. A library
+# needs a C compiler for its processor (scripts/setup.sh release): without one it is left out, and named.
 #   scripts/release.sh
 #   VERSION=v0.1.0   where git does not tell it: in an archive of the sources
 #   DIST=dist        the folder, of which nothing is kept
@@ -30,6 +32,7 @@ else
 fi
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
 export VERSION SOURCE_DATE_EPOCH ARCH STAGE DEB_VERSION RPM_VERSION
+export PACKAGER GLIBC LIBRARY DEVELOPMENT SAME_LIBRARY LIBDIR PYTHON
 
 # archive NAME DIR packs a folder.
 archive() {
@@ -37,10 +40,61 @@ archive() {
     --transform="s,^\.,$1," -C "$2" -c . | gzip -n >"$dist/$1.tar.gz"
 }
 package() {
-  local packager
-  for packager in deb rpm; do
-    go tool -modfile=tools/release/go.mod nfpm package -f "deploy/package/$1.yaml" -p "$packager" -t "$dist/"
+  for PACKAGER in deb rpm; do
+    if [ -n "${glibc:-}" ]; then of_library $PACKAGER; fi
+    go tool -modfile=tools/release/go.mod nfpm package -f "deploy/package/$1.yaml" -p "$PACKAGER" -t "$dist/"
   done
+}
+
+# of_library PACKAGER sets what the packages of the library are called, need and where they put it.
+of_library() {
+  case $1 in
+  deb)
+    LIBRARY=libtagbus0 DEVELOPMENT=libtagbus-dev LIBDIR=/usr/lib/$triplet PYTHON=/usr/lib/python3/dist-packages
+    GLIBC="libc6 (>= $glibc)" SAME_LIBRARY="libtagbus0 (= $DEB_VERSION)"
+    ;;
+  rpm)
+    LIBRARY=libtagbus DEVELOPMENT=libtagbus-devel LIBDIR=/usr/lib64 PYTHON=/usr/share/tagbus/python
+    GLIBC="libc.so.6(GLIBC_$glibc)(64bit)" SAME_LIBRARY="libtagbus = $RPM_VERSION"
+    ;;
+  esac
+}
+
+# compiler ARCH sets triplet and cc: what compiles C for a processor.
+compiler() {
+  case $1 in
+  amd64) triplet=x86_64-linux-gnu ;;
+  arm64) triplet=aarch64-linux-gnu ;;
+  esac
+  cc=$triplet-gcc
+  if [ "$1" = "$(go env GOHOSTARCH)" ]; then cc=$(go env CC); fi
+  # The compiler alone does not do: it needs the headers and the library of that processor.
+  echo 'int main(void) { return 0; }' | $cc -include stdlib.h -xc -o /dev/null - >/dev/null 2>&1
+}
+
+# libraries makes the packages of the library for ARCH, and the first time those of Python.
+libraries() {
+  local triplet cc glibc packager lib=$STAGE/lib
+  if ! compiler "$ARCH"; then
+    echo "release: there is no library for C, C++ and Python on $ARCH: that needs $cc with its libc (Debian: gcc-$triplet libc6-dev-$ARCH-cross)"
+    return
+  fi
+  # Without traces of the folder where it was built.
+  OUT=$lib CC=$cc GOOS=linux GOARCH=$ARCH GOFLAGS="${build[*]}" LDFLAGS="-X tagbus/internal/build.release=$VERSION" \
+    CFLAGS="-g0 -ffile-prefix-map=$PWD=. -Wl,-s -Wl,-z,relro,-z,now" scripts/lib.sh etcd
+  glibc=$(go -C tools run ./wheel glibc "$lib"/libtagbus*.so.0 "$lib"/libtagbus-core*.so)
+  for packager in deb rpm; do
+    of_library "$packager"
+    sed -e "s|^libdir=.*|libdir=$LIBDIR|" -e "s|^includedir=.*|includedir=/usr/include|" -e '/^#/d' "$lib/pkgconfig/tagbus.pc" >"$lib/$packager.pc"
+  done
+  package nfpm-lib
+  package nfpm-lib-etcd
+  package nfpm-lib-dev
+  go -C tools run ./wheel make "$VERSION" "$ARCH" "$PWD/bindings/python" "$lib" "$dist" "$PWD/LICENSE" "$PWD/NOTICE" "$dist/LICENSES"
+  if ! compgen -G "$dist/python3-tagbus*" >/dev/null; then
+    go -C tools run ./wheel metadata "$VERSION" "$PWD/bindings/python" >"$lib/METADATA"
+    package nfpm-python
+  fi
 }
 
 rm -rf "$dist" && mkdir "$dist"
@@ -79,5 +133,6 @@ for ARCH in ${ARCHS:-amd64 arm64 arm7}; do
   DEB_VERSION=$(cd "$dist" && echo tagbus_*"_$ARCH.deb" | cut -d _ -f 2)
   RPM_VERSION=$(cd "$dist" && echo tagbus-[0-9]*.rpm | cut -d ' ' -f 1 | cut -d - -f 2)
   package nfpm-etcd
+  libraries
 done
-(cd "$dist" && sha256sum -- *.tar.gz *.deb *.rpm >SHA256SUMS && cat SHA256SUMS)
+(cd "$dist" && shopt -s nullglob && sha256sum -- *.tar.gz *.deb *.rpm *.whl >SHA256SUMS && cat SHA256SUMS)

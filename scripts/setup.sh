@@ -26,6 +26,7 @@ python_has() {
 wanted=(
   "gcc -E -include stdlib.h -xc /dev/null|gcc libc6-dev|the race detector, which needs cgo (make race), and the C library (make lib)"
   "g++ -E -include string -xc++ /dev/null|g++|the tests of the headers for C++"
+  "musl-gcc --version|musl-tools|the test of what the C library says on musl"
   "cmake --version|cmake|the test of the CMake config of the C library"
   "pkg-config --atleast-version=1.11 libfabric|libfabric-dev pkg-config|the RDMA backend (-tags libfabric)"
   "pkg-config --exists libzmq|libzmq3-dev pkg-config|bench/, to compare with libzmq"
@@ -73,6 +74,8 @@ if [ "${1:-}" = elsewhere ]; then
 fi
 if [ "${1:-}" = release ]; then
   wanted+=(
+    "aarch64-linux-gnu-gcc -E -include stdlib.h -xc /dev/null|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|make release, to make the C library for arm64"
+    "qemu-aarch64 --version|qemu-user|make release-check, to run programs for arm64"
     "debootstrap --version|debootstrap|make release-check, to install the deb in a clean Debian"
     "rpm --version|rpm|make release-check, to install the rpm"
     "buildah --version|buildah|make release-check, to make a container"

@@ -663,20 +663,50 @@ static int descriptors(void)
 	return r;
 }
 
-/* core_path writes where the core is. */
-static void core_path(char *path, size_t room, const char *name)
+/* beside writes the path of a file beside a library. */
+static void beside(char *path, size_t room, const char *library, const char *name)
 {
-	const char *set = secure_getenv("TAGBUS_CORE");
-	Dl_info info;
-	const char *slash;
-	if (set != NULL && *set != 0) {
-		snprintf(path, room, "%s", set);
-		return;
-	}
-	if (dladdr((void *)(uintptr_t)&core, &info) != 0 && info.dli_fname != NULL && (slash = strrchr(info.dli_fname, '/')) != NULL)
-		snprintf(path, room, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, name);
+	const char *slash = strrchr(library, '/');
+	if (slash != NULL)
+		snprintf(path, room, "%.*s/%s", (int)(slash - library), library, name);
 	else
 		snprintf(path, room, "%s", name);
+}
+
+/* open_core_file opens the file that TAGBUS_CORE names, or the one beside this library, also where a link led
+ * to that. If there is none it is the one that the system finds: a wheel has no etcd, which a package may have. */
+static void *open_core_file(char *path, size_t room, const char *name)
+{
+	const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+	const char *set = secure_getenv("TAGBUS_CORE");
+	char real[PATH_MAX];
+	Dl_info info;
+	void *library = NULL;
+	if (set != NULL && *set != 0) {
+		snprintf(path, room, "%s", set);
+	} else if (dladdr((void *)(uintptr_t)&core, &info) == 0 || info.dli_fname == NULL) {
+		snprintf(path, room, "%s", name);
+	} else {
+		beside(path, room, info.dli_fname, name);
+		if (access(path, F_OK) != 0 && realpath(info.dli_fname, real) != NULL)
+			beside(path, room, real, name);
+		if (access(path, F_OK) != 0)
+			library = dlopen(name, flags);
+	}
+	return library != NULL ? library : dlopen(path, flags);
+}
+
+/* not_loaded says why the core is not loaded, and what to do. */
+static int not_loaded(const char *why, int etcd, int glibc)
+{
+	/* The text is what musl says: in a library that is loaded late it has no place for the thread's memory of Go.
+	 * Compatibility layers have the symbol of glibc. */
+	if (!glibc || strstr(why, "initial-exec TLS") != NULL)
+		return say(TAGBUS_ELOAD, "tagbus_open: the core cannot be loaded: the C library here is musl, as of Alpine, which cannot load the "
+			"Go runtime (%s): run the program where there is glibc, as on Debian or AlmaLinux, or leave the bus to the "
+			"programs subscriber --output and publisher --input, and read and write their pipes", why);
+	return say(TAGBUS_ELOAD, "tagbus_open: the core cannot be loaded: %s: install %s, or name its file in TAGBUS_CORE", why,
+		etcd ? "libtagbus0-etcd" : "libtagbus0");
 }
 
 static const char etcd_scheme[] = "etcd://";
@@ -687,18 +717,17 @@ static int load(void *arg)
 {
 	const char *bus = arg;
 	int etcd = strncmp(bus, etcd_scheme, sizeof etcd_scheme - 1) == 0, abi;
+	int glibc = dlsym(RTLD_DEFAULT, "gnu_get_libc_version") != NULL; /* later it would end the text of dlerror */
 	char path[PATH_MAX];
 	void *library, *symbol;
 	tagbus_core_v1_fn open_core;
 	tagbus_core table;
 	if (descriptors() != 0)
 		return said.code;
-	core_path(path, sizeof path, etcd ? "libtagbus-core-etcd.so" : "libtagbus-core.so");
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	library = open_core_file(path, sizeof path, etcd ? "libtagbus-core-etcd.so" : "libtagbus-core.so");
 	if (library == NULL) {
 		const char *why = dlerror();
-		return say(TAGBUS_ELOAD, "tagbus_open: the core cannot be loaded: %s: install %s, or name its file in TAGBUS_CORE",
-			why != NULL ? why : path, etcd ? "libtagbus0-etcd" : "libtagbus0");
+		return not_loaded(why != NULL ? why : path, etcd, glibc);
 	}
 	symbol = dlsym(library, "tagbus_core_v1");
 	memcpy(&open_core, &symbol, sizeof open_core);
