@@ -103,6 +103,7 @@ func (h *hookBed) publisher(t *testing.T) {
 		"PublishStatusContext": func() error { return h.p.PublishStatusContext(h.ctx, 1, 1, nil) },
 		"Tag":                  func() error { return h.p.Tag(1).PublishContext(h.ctx, nil) },
 		"PublishBatch":         func() error { _, err := h.p.PublishBatch([]bus.Message{{Tag: 1}}); return err },
+		"PublishRows":          func() error { _, err := h.p.PublishRows([]bus.Row{{Tag: 1}}); return err },
 		"PublishBatchContext":  func() error { _, err := h.p.PublishBatchContext(h.ctx, []bus.Message{{Tag: 1}}); return err },
 		"PublishZeroCopy":      func() error { return h.p.PublishZeroCopy(1, 0, make([]byte, 1<<17), func() {}) },
 		"PublishZeroCopyContext": func() error {

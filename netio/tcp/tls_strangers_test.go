@@ -262,7 +262,8 @@ func TestTLS_manyConnectAtOnce(t *testing.T) {
 		select {
 		case <-server.Established:
 			established++
-		case <-clients.Refused:
+		case err := <-clients.Refused:
+			t.Logf("refused: %v", err)
 			connect()
 		case <-clients.Closed:
 			connect()

@@ -68,7 +68,7 @@ func place(tb testing.TB, kept string) string {
 	if err := os.MkdirAll(kept, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(kept, "new-*")
+	dir, err := os.MkdirTemp(kept, "new-*") //nolint:usetesting // on the file system of kept, so that keep can rename what is in it
 	if err != nil {
 		tb.Fatal(err)
 	}
