@@ -35,7 +35,7 @@ func glibc(names ...string) (newest release, err error) {
 		if err == nil {
 			newest, err = newer(newest, file)
 		}
-		file.Close()
+		_ = file.Close() // it was only read
 		if err != nil {
 			return release{}, fmt.Errorf("%s: %w", name, err)
 		}

@@ -29,7 +29,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "wheel: %v\n", err)
 		os.Exit(1)
 	}
-	fmt.Println(out)
+	fmt.Fprintln(os.Stdout, out)
 }
 
 func run(args []string) (out string, err error) {
