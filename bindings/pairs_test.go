@@ -32,7 +32,7 @@ type language struct {
 func languages(t *testing.T) []language {
 	t.Helper()
 	lib := clib.Build(t)
-	all := []language{golang(t), compiled(t, lib, "c", "gcc", "-std=c11")}
+	all := []language{golang(t, "examples", "", "./go/examples/..."), compiled(t, lib, "c", "gcc", "-std=c11")}
 	if testkit.All() {
 		all = append(all, compiled(t, lib, "cpp", "g++", "-std=c++17"))
 	} else {
@@ -66,14 +66,19 @@ func together(t *testing.T, lib string) language {
 }
 
 // golang builds the examples in Go, at a place where those that are there are not linked again.
-func golang(t *testing.T) language {
+//
+//   - place: a folder below bin.
+//   - dir: where go build runs; empty: here.
+//   - how: its arguments, the last of which name the packages.
+func golang(t *testing.T, place, dir string, how ...string) language {
 	t.Helper()
 	testkit.DependsOnTree()
-	bin := filepath.Join(clib.Root(t), "bin", "examples")
+	bin := filepath.Join(clib.Root(t), "bin", place)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin+"/", "./go/examples/...")
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin + "/"}, how...)...)
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -105,24 +110,27 @@ func TestExamples(t *testing.T) {
 	for i, first := range all {
 		for j, second := range all {
 			name := first.name + "-" + second.name
-			t.Run("tcp/"+name, func(t *testing.T) { t.Parallel(); converse(t, first, second, "", i+j) })
+			t.Run("tcp/"+name, func(t *testing.T) { t.Parallel(); converse(t, first, second, folder(t), "", i+j) })
 			if testkit.All() || j == (i+1)%len(all) {
-				t.Run("tls/"+name, func(t *testing.T) { t.Parallel(); converse(t, first, second, certificates, 0) })
+				t.Run("tls/"+name, func(t *testing.T) { t.Parallel(); converse(t, first, second, folder(t), certificates, 0) })
 			}
 		}
 	}
 }
 
+// folder returns the URL of a bus of its own.
+func folder(t *testing.T) string { return filepath.Join(t.TempDir(), "bus") }
+
 // converse has the examples of one language talk to those of another.
 //
+//   - bus: of its own; each talk has tags of its own.
 //   - turn: which talk, unless TAGBUS_TESTS=all.
-func converse(t *testing.T, first, second language, options string, turn int) {
+func converse(t *testing.T, first, second language, bus, options string, turn int) {
 	t.Helper()
 	for i, talk := range talks {
 		if i != turn%len(talks) && !testkit.All() {
 			continue
 		}
-		bus := filepath.Join(t.TempDir(), "bus")
 		a, b := begin(t, first, bus, options, talk.first), begin(t, second, bus, options, talk.second)
 		a.ends(t, talk.firstSays)
 		b.ends(t, talk.secondSays)

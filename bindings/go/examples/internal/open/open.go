@@ -16,18 +16,20 @@ import (
 
 // Bus opens a bus.
 //
-//   - options: --cert FILE --key FILE --ca FILE, or none
+//   - options: --cert FILE --key FILE --ca FILE, or --backend NAME, or none
 func Bus(at string, options []string) (*node.Node, error) {
 	var id identity.Config
+	var backend string
 	flags := flag.NewFlagSet("options", flag.ContinueOnError)
 	flags.StringVar(&id.Certificate, "cert", "", "file of the certificate")
 	flags.StringVar(&id.Key, "key", "", "file of its key")
 	flags.StringVar(&id.CA, "ca", "", "file of the authority")
+	flags.StringVar(&backend, "backend", "", "tcp, or rdma in a build with libfabric")
 	if err := flags.Parse(strings.Fields(strings.Join(options, " "))); err != nil {
 		return nil, err
 	}
 	if id.Certificate == "" {
-		return node.Open(node.Config{Bus: at})
+		return node.Open(node.Config{Bus: at, Backend: backend})
 	}
 	a, err := access.Open(access.Config{Identity: id})
 	if err != nil {
