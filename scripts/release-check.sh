@@ -19,8 +19,8 @@ fail() {
   exit 1
 }
 
-# part TITLE says what is tried, and what all before has cost.
-part() { printf '\n== %s (%d s, %s of processor so far)\n' "$1" "$SECONDS" "$(times | tail -n 1 | sed 's/\.[0-9]*//g; s/ / and /')"; }
+# part TITLE says what is tried, and how long all before has taken.
+part() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
 
 # can TITLE TOOL reports whether a part can be tried.
 tried=all
