@@ -51,9 +51,10 @@ func TestSubscription_Batches_areWhatCame(t *testing.T) {
 				b := newBed(t)
 				b.config = test.config
 				p, s, in := batched(t, b, 8<<20, bus.SubscriberConfig{Receiving: bus.Receiving{RetainBytes: 1 << 30}}, bus.SubscriptionConfig{Policy: test.policy})
+				drained := make(chan error, 1)
 				go func() {
 					publishNumbered(t, p, n)
-					must(t, p.Drain(t.Context()))
+					drained <- p.Drain(t.Context())
 				}()
 				var all []bus.Message
 				var kept []bus.Batch
@@ -77,6 +78,7 @@ func TestSubscription_Batches_areWhatCame(t *testing.T) {
 						break
 					}
 				}
+				must(t, <-drained)
 				if got := s.Stats(); got.Retained != len(kept) || test.keep && got.RetainedBytes == 0 {
 					t.Errorf("got %d batches of %d bytes retained, want %d", got.Retained, got.RetainedBytes, len(kept))
 				}
