@@ -39,7 +39,7 @@ func TestTheHeaders(t *testing.T) {
 }
 
 // programs are in testdata: one uses all of tagbus.hpp, and one was written for felix-client-thread.
-var programs = []struct{ name, standard string }{{"uses", "-std=c++20"}, {"felix", "-std=c++17"}}
+var programs = []struct{ name, standard string }{{"uses", "-std=c++20"}, {"felix", "-std=c++20"}}
 
 // TestCPP runs programs that use the headers for C++ and check what they get.
 func TestCPP(t *testing.T) {

@@ -101,6 +101,35 @@ static void receive(User &user, FelixClientThread &client, tagbus::Bus &bus)
 	client.subscribe(0x12);
 }
 
+#ifdef __cpp_lib_span
+// Spans is a program for the second config, whose data comes as a span.
+struct Spans {
+	std::atomic<int> bound{0}, called{0};
+	void on_data(std::uint64_t fid, std::span<const std::uint8_t> data, std::uint8_t status)
+	{
+		EXPECT(fid == 0x20 && data.size() == 4 && data[0] == 'd' && status == 7);
+		bound++;
+	}
+};
+
+static void receive_spans(FelixClientThread::ConfigV2 config, tagbus::Bus &bus)
+{
+	Spans spans;
+	config.on_init_callback = nullptr;
+	config.on_connect_callback = config.on_disconnect_callback = nullptr;
+	config.on_data_callback = std::bind(&Spans::on_data, &spans, std::placeholders::_1, std::placeholders::_2, std::placeholders::_3);
+	FelixClientThread one(config);
+	config.on_data_callback = [&](std::uint64_t, std::span<const std::uint8_t>, std::uint8_t) { spans.called++; };
+	FelixClientThread other(config);
+	tagbus::Publisher publisher(bus, "0x20");
+	one.subscribe(0x20);
+	other.subscribe(0x20);
+	publisher.publish(0x20, "data", 7);
+	publisher.flush();
+	until([&] { return spans.bound == 1 && spans.called == 1; });
+}
+#endif
+
 static void send(FelixClientThread &client, tagbus::Bus &bus)
 {
 	std::atomic<int> got{0};
@@ -136,6 +165,9 @@ try {
 	tagbus::Bus bus(std::string(argv[1]) + "/FELIX");
 	receive(user, client, bus);
 	send(client, bus);
+#ifdef __cpp_lib_span
+	receive_spans(user.config, bus);
+#endif
 	client.exec([&] { client.unsubscribe(0x12); }); // from a callback
 	return failures > 0;
 } catch (const std::exception &e) {

@@ -20,14 +20,41 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
+#if __has_include(<span>)
+#include <span>
+#endif
 
 #include "felix_client_engine.hpp"
 
 class FelixClientThread {
 public:
 	using OnInitCallback = std::function<void()>;
-	using OnDataCallback = std::function<void(std::uint64_t fid, const std::uint8_t *data, std::size_t size, std::uint8_t status)>;
+	// OnDataCallback takes a function of the first config, (fid, data, size, status), and from C++20 on also one
+	// of the second, (fid, std::span<const std::uint8_t>, status).
+	class OnDataCallback : public std::function<void(std::uint64_t fid, const std::uint8_t *data, std::size_t size, std::uint8_t status)> {
+		using Function = std::function<void(std::uint64_t, const std::uint8_t *, std::size_t, std::uint8_t)>;
+		template <class F> static constexpr bool takes_size = std::is_constructible_v<Function, F>;
+
+	public:
+		OnDataCallback() = default;
+		template <class F, class = std::enable_if_t<!std::is_base_of_v<OnDataCallback, std::decay_t<F>> && takes_size<F>>>
+		OnDataCallback(F &&f) : Function(std::forward<F>(f))
+		{
+		}
+#ifdef __cpp_lib_span
+		template <class F, class = std::enable_if_t<!takes_size<F> && std::is_invocable_v<F &, std::uint64_t, std::span<const std::uint8_t>, std::uint8_t>>,
+			class = void>
+		OnDataCallback(F f)
+			: Function([f = std::move(f)](std::uint64_t fid, const std::uint8_t *data, std::size_t size, std::uint8_t status) mutable {
+				  f(fid, std::span<const std::uint8_t>(data, size), status);
+			  })
+		{
+		}
+#endif
+	};
 	using OnConnectCallback = std::function<void(std::uint64_t fid)>;
 	using OnDisconnectCallback = std::function<void(std::uint64_t fid)>;
 	using UserFunction = std::function<void()>;
