@@ -174,7 +174,7 @@ container() {
       -f deploy/container/Containerfile.directory dist/linux >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the image of the directory for $arch failed"; }
   done
   name=$(buildah "${storage[@]}" from tagbus:amd64)
-  local run=(timeout 60 buildah "${storage[@]}" run --isolation chroot -v "$tmp/bus:/bus" "$name" --)
+  local run=(timeout 300 buildah "${storage[@]}" run --isolation chroot -v "$tmp/bus:/bus" "$name" --)
   mkdir "$tmp/bus"
   chown 10001 "$tmp/bus" # the user of the image
   says_version "${run[@]}" publisher
@@ -185,7 +185,7 @@ container() {
   name=$(buildah "${storage[@]}" from tagbus-directory:amd64)
   mkdir "$tmp/data"
   chown 10001 "$tmp/data"
-  says_version timeout 60 buildah "${storage[@]}" run --isolation chroot -v "$tmp/data:/data" "$name" -- tagbus-directory
+  says_version timeout 300 buildah "${storage[@]}" run --isolation chroot -v "$tmp/data:/data" "$name" -- tagbus-directory
 }
 
 printf '== The release\n'

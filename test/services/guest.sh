@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The first hour of docs/release.md, as a service of the systemd that it is about. The
-# last line on the console says how it ended.
+# last line on the console says how it ended. The machine is emulated beside others that
+# work: limits in time are for what never comes.
 
 fail() {
   journalctl --no-pager -o cat -u 'tagbus-*' | tail -n 60
@@ -19,14 +20,14 @@ within() {
   done
 }
 said() { journalctl -o cat -u "tagbus-$1@demo" | grep -qE "$2"; }
-restarted() { [ "$(property publisher NRestarts demo)" = 1 ] && [ "$(property publisher ActiveState demo)" = active ]; }
+restarted() { [ "$(property publisher NRestarts demo)" -ge 1 ] && [ "$(property publisher ActiveState demo)" = active ]; }
 
 cp /usr/share/doc/tagbus/examples/*-demo.env /etc/tagbus/
 echo TAGBUS_REPORT=1s >>/etc/tagbus/subscriber-demo.env
 systemctl start tagbus-publisher@demo tagbus-subscriber@demo || fail "the services do not start"
-within 30 "the subscriber says nothing of its messages" said subscriber '^in 1s: [1-9].* 0 lost'
+within 120 "the subscriber says nothing of its messages" said subscriber '^in 1s: [1-9].* 0 lost'
 
-runuser -u nobody -- subscriber --bus /run/tagbus --tags 0x100-0x10f --count 10 --timeout 20s ||
+runuser -u nobody -- subscriber --bus /run/tagbus --tags 0x100-0x10f --count 10 --timeout 2m ||
   fail "another user cannot subscribe"
 
 echo TAGBUS_EMULATE=much >/etc/tagbus/publisher-wrong.env
@@ -35,11 +36,11 @@ systemctl start tagbus-publisher@wrong && fail "a service whose settings make no
   fail "a service whose settings make no sense is started again"
 
 mkdir -p /run/systemd/system/tagbus-publisher@demo.service.d
-printf '[Service]\nWatchdogSec=2s\n' >/run/systemd/system/tagbus-publisher@demo.service.d/watchdog.conf
+printf '[Service]\nWatchdogSec=10s\n' >/run/systemd/system/tagbus-publisher@demo.service.d/watchdog.conf
 systemctl daemon-reload
 systemctl restart tagbus-publisher@demo || fail "the publisher does not start again"
 kill -STOP "$(property publisher MainPID demo)"
-within 60 "a publisher that hangs is not started again" restarted
+within 120 "a publisher that hangs is not started again" restarted
 
 systemctl stop tagbus-subscriber@demo tagbus-publisher@demo || fail "the services do not stop"
 for what in publisher subscriber; do
@@ -57,11 +58,11 @@ for what in publisher subscriber; do
 done
 systemctl start tagbus-publisher@servers tagbus-subscriber@servers || fail "the services do not start with a directory on servers"
 on_servers() { journalctl -o cat -u tagbus-subscriber@servers | grep -qE '^in 1s: [1-9].* 0 lost'; }
-within 30 "the subscriber on servers says nothing of its messages" on_servers
+within 120 "the subscriber on servers says nothing of its messages" on_servers
 tagbus-directory status || fail "something is wrong with the directory"
 if runuser -u nobody -- tagbus-directory status; then fail "a user without a right administers the directory"; fi
 systemctl restart tagbus-directory || fail "the directory does not start again"
-runuser -u nobody -- subscriber --bus etcd://127.0.0.1/demo --tags 0x100-0x10f --count 10 --timeout 30s ||
+runuser -u nobody -- subscriber --bus etcd://127.0.0.1/demo --tags 0x100-0x10f --count 10 --timeout 2m ||
   fail "a subscriber finds nothing after the directory was restarted"
 systemctl stop tagbus-publisher@servers tagbus-subscriber@servers tagbus-directory || fail "the services with a directory on servers do not stop"
 [ "$(property publisher ExecMainStatus servers) $(property subscriber ExecMainStatus servers)" = "0 0" ] ||

@@ -30,12 +30,12 @@ mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -sf /usr/lib/systemd/system/guest.service "$root/etc/systemd/system/multi-user.target.wants/guest.service"
 
 # As in test/verbs/vm.sh, without what only RDMA needs.
-timeout --foreground 300 qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max,-erms,-fsrm -smp 2 -m 2048 \
+timeout --foreground 900 qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max,-erms,-fsrm -smp 2 -m 2048 \
   -nodefaults -display none -no-reboot -net none -serial "file:$tmp/console" \
   -kernel "$image/vmlinux" -initrd "$tmp/initramfs" \
   -append "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=1 clearcpuid=112" \
   -virtfs "local,path=$root,mount_tag=host,security_model=none,readonly=on,multidevs=remap" </dev/null ||
-  echo "services: the machine was ended after 300 s"
+  echo "services: the machine was ended after 900 s"
 rm -f "$root/guest.sh" "$root/usr/lib/systemd/system/guest.service" "$root/etc/systemd/system/multi-user.target.wants/guest.service"
 tr -d '\r' <"$tmp/console" | tail -n 80
 grep -q '^services: all work' "$tmp/console"
