@@ -9,7 +9,7 @@
 set -euo pipefail
 bin=${1:-$(dirname "$0")/../bin}
 tmp=$(mktemp -d)
-limit=50 # seconds for a thing to happen, should a program hang
+limit=120 # seconds for a thing to happen, should a program hang
 declare -A pids=() # by name
 names=()
 

@@ -75,7 +75,7 @@ finish() {
 
 # A program ends with its summary; what comes before is its log.
 summary_lines=1
-limit=25s # for one step, should a program hang
+limit=2m # for one step, should a program hang
 
 bytes_from_a_file() {
   # Records of 7200 bytes are what a ProtoDUNE front end sends; the file is one that
@@ -89,7 +89,7 @@ bytes_from_a_file() {
   head -c $((records * record)) "$source" >"$step/in.bin"
   local tags=0x1000013000118000-0x100001300011800f
   start subscriber timeout "$limit" "$bin/subscriber" --bus "$bus" --tags "$tags" \
-    --output "$step/out.bin" --record "fixed:$record" --count "$records" --timeout 20s
+    --output "$step/out.bin" --record "fixed:$record" --count "$records" --timeout 1m
   start publisher timeout "$limit" "$bin/publisher" --bus "$bus" --tags "$tags" \
     --input "$step/in.bin" --record "fixed:$record" --wait-subscribers 1
   finish
@@ -107,7 +107,7 @@ emulated_detector() {
   start publisher timeout "$limit" "$bin/publisher" --bus "$bus" --tags 0x1000000000000000 \
     --emulate 1024 --count "$count" --wait-subscribers 1
   start subscriber timeout "$limit" "$bin/subscriber" --bus "$bus" --tags 0x1000000000000000 \
-    --verify --count "$count" --timeout 20s
+    --verify --count "$count" --timeout 1m
   finish
 }
 
@@ -116,7 +116,7 @@ many_tags() {
   begin "1,000 tags, four subscribers: $count messages of 40 to 400 bytes to each"
   for subscriber in 1 2 3 4; do
     start "subscriber $subscriber" timeout "$limit" "$bin/subscriber" --bus "$bus" --tags "$tags" \
-      --verify --count "$count" --timeout 20s
+      --verify --count "$count" --timeout 1m
   done
   start publisher timeout "$limit" "$bin/publisher" --bus "$bus" --tags "$tags" \
     --emulate 40-400 --count "$count" --wait-subscribers 4
@@ -134,7 +134,7 @@ record_and_replay() {
 
   names=()
   start subscriber timeout "$limit" "$bin/subscriber" --bus "$bus" --tags "$tags" \
-    --verify --count "$count" --timeout 20s
+    --verify --count "$count" --timeout 1m
   start replay timeout "$limit" "$bin/tagbus" replay --bus "$bus" "$step/run.tbr"
   finish
 }
