@@ -7,6 +7,8 @@
 #   test/verbs/run.sh [flags of a test binary, such as -test.run=NAME -test.v]
 #   PACKAGES="..."   of which packages; default: all
 #   AGAIN=yes        though they passed with the same binaries
+#   SCRIPTS=each     of the end-to-end tests of the programs only those that start each
+#                    program once, as scripts/test.sh has them over libfabric
 #   BUILDS="..."     any of "race plain", for each; default: plain
 # and the settings of vm.sh. If the machine cannot be had this says what is
 # missing, and is a failure where CI=true.
@@ -67,7 +69,11 @@ wait "$preparing" || skip "the machine could not be made, see above"
 # All that a binary depends on: itself, what it reads, and what it runs with. The kernel
 # is named by the image.
 mkdir "$work/machine"
-echo "$($vm image) $*" >"$work/machine/image"
+echo "$($vm image) $* ${SCRIPTS:-}" >"$work/machine/image"
+if [ "${SCRIPTS:-}" = each ]; then
+  VERBS_SCRIPTS=$(grep -v '^#' cmd/internal/scripts/testdata/each-program.list | paste -sd '|')
+  export VERBS_SCRIPTS
+fi
 cp -L /usr/lib/*/libfabric.so.1 /usr/lib/*/libibverbs/librxe-rdmav*.so "$work/machine"
 # passed is|note NUMBER DIR NAME
 passed() {

@@ -32,6 +32,7 @@ fi
 # connection and the device, in any case.
 export GOMAXPROCS=1
 start=$SECONDS status=0
+if [ -n "${VERBS_SCRIPTS:-}" ] && [ "$name" = tagbus/cmd/internal/scripts ]; then set -- -test.run="$VERBS_SCRIPTS" "$@"; fi
 cd "$directory" || exit
 "$work/$number.test" -test.v=test2json -test.paniconexit0 -test.shuffle=on -test.timeout="${left}s" "$@" \
   >"$work/$number.out" 2>&1 || status=$?
