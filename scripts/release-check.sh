@@ -71,7 +71,7 @@ archive() {
   # from the same recipe is the same, whatever the programs do: then it is not made again.
   { go version; cc --version; } >"$tmp/compilers"
   local recipe=("$tmp/compilers" go.mod directory/etcd/go.mod bindings/c bindings/cpp deploy scripts tools/{licences,release,wheel,go.mod}
-    tools/docs/{package-lock.json,.vitepress/config.mjs})
+    tools/docs/{package-lock.json,.vitepress/config.mjs,.vitepress/theme})
   if scripts/passed.sh is release-twice "${recipe[@]}"; then return; fi
   KEPT=no DIST="$tmp/again" ARCHS=amd64 scripts/release.sh >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the second release failed"; }
   [ "$(wc -l <"$tmp/again/SHA256SUMS")" -eq 15 ] || fail "the second release has other files: $(cat "$tmp/again/SHA256SUMS")"
