@@ -2,17 +2,30 @@
 
 package bus
 
-import "tagbus/bus/internal/wire"
+import (
+	"errors"
+
+	"tagbus/bus/internal/wire"
+)
+
+// errRow becomes a RowError, which has the number of the row.
+var errRow = errors.New("bus: a row without data")
 
 // PublishRows publishes messages as PublishBatch does, from where a program in C has them: no
 // Message is made of a row. Only Tag, Status, Data and Size of each row are used.
 //
-//   - Data: has Size bytes; 0 only if Size is 0.
+//   - Data: has Size bytes; not looked at if Size is 0.
+//   - Result: as of PublishBatch. The first row with bytes where none can be is refused with
+//     a *RowError. Those before it are published, those behind it are not tried.
 func (p *Publisher) PublishRows(rows []Row) (int, error) {
 	n := 0
 	for n < len(rows) {
 		done, err := p.publishRowRun(rows[n:])
 		n += done
+		if err == errRow { //nolint:errorlint // publishRowRun returns it bare
+			r := &rows[n]
+			return n, &RowError{Row: n, Tag: r.Tag, Data: r.Data, Size: r.Size}
+		}
 		if err != nil {
 			return n, err
 		}
@@ -22,7 +35,12 @@ func (p *Publisher) PublishRows(rows []Row) (int, error) {
 
 // publishRowRun is publishRun for rows. Generic code for both would call for each message what is
 // inlined in either.
+//
+//   - Errors: errRow if rows[n] is not usable.
 func (p *Publisher) publishRowRun(rows []Row) (n int, err error) {
+	if !rows[0].usable() {
+		return 0, errRow
+	}
 	run, ok := p.fan.BeginRun(rows[0].Tag)
 	if !ok {
 		r := &rows[0]
@@ -34,6 +52,9 @@ func (p *Publisher) publishRowRun(rows []Row) (n int, err error) {
 	defer func() { run.End(err == nil && n < len(rows)) }()
 	for n < len(rows) {
 		r := &rows[n]
+		if !r.usable() {
+			return n, errRow
+		}
 		more, err := run.Publish(r.Tag, wire.Status(r.Status), r.data())
 		if err != nil {
 			return n, p.explain(r.Tag, int(r.Size), err)
@@ -57,7 +78,7 @@ func appendRows(w *wire.Writer, rows []Row, limit, budget int) (n, bytes int) {
 	for i := range rows {
 		r := &rows[i]
 		size := int(r.Size)
-		if size > limit || len(mem)+size > end || !w.Plain(r.Tag, wire.Status(r.Status)) {
+		if !r.usable() || size > limit || len(mem)+size > end || !w.Plain(r.Tag, wire.Status(r.Status)) {
 			break
 		}
 		mem = wire.AppendPlain(mem, r.data())

@@ -872,6 +872,9 @@ static int again(struct room *r, tagbus_publisher *p)
 	return 1;
 }
 
+/* Without bytes an address may be any number; Go takes none that is no pointer. */
+static const void *payload(const void *data, size_t size) { return size == 0 ? NULL : data; }
+
 int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	struct room r = {.function = "tagbus_publish", .ms = timeout_ms};
@@ -879,7 +882,7 @@ int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t s
 	if (code != 0)
 		return code;
 	do {
-		code = core.publish(H(p), tag, data, size, status, &said);
+		code = core.publish(H(p), tag, payload(data, size), size, status, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
 	return code == TAGBUS_ENOROOM ? said.code : code;
 }
@@ -913,7 +916,7 @@ int tagbus_publish_zero_copy(tagbus_publisher *p, uint64_t tag, const void *data
 	if (code != 0)
 		return code;
 	do {
-		code = core.publish_zero_copy(H(p), tag, data, size, status, done, user, &said);
+		code = core.publish_zero_copy(H(p), tag, payload(data, size), size, status, done, user, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
 	return code == TAGBUS_ENOROOM ? said.code : code;
 }
@@ -926,7 +929,7 @@ int tagbus_reply(tagbus_publisher *p, const uint8_t request[16], uint64_t tag, c
 	if (code != 0)
 		return code;
 	do {
-		code = core.reply(H(p), request, tag, data, size, status, &said);
+		code = core.reply(H(p), request, tag, payload(data, size), size, status, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
 	return code == TAGBUS_ENOROOM ? said.code : code;
 }
@@ -1080,13 +1083,13 @@ tagbus_sender *tagbus_sender_open(tagbus *bus, const char *tags, const char *opt
 int tagbus_send(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_send", timeout_ms);
-	return code != 0 ? code : core.send(H(s), tag, data, size, status, 0, timeout_ms, &said);
+	return code != 0 ? code : core.send(H(s), tag, payload(data, size), size, status, 0, timeout_ms, &said);
 }
 
 int tagbus_send_acked(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_send_acked", timeout_ms);
-	return code != 0 ? code : core.send(H(s), tag, data, size, status, 1, timeout_ms, &said);
+	return code != 0 ? code : core.send(H(s), tag, payload(data, size), size, status, 1, timeout_ms, &said);
 }
 
 int tagbus_sender_flush(tagbus_sender *s)
@@ -1158,7 +1161,7 @@ int tagbus_request(tagbus_requester *r, const void *command, size_t size, const 
 	if (reply == NULL)
 		return missing("tagbus_request", "reply");
 	*reply = NULL;
-	code = core.request(H(r), command, size, &box, timeout_ms, &said);
+	code = core.request(H(r), payload(command, size), size, &box, timeout_ms, &said);
 	if (code == 0)
 		*reply = &box->batch;
 	return code;

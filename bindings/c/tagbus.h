@@ -135,7 +135,8 @@ typedef struct tagbus_batch {
 } tagbus_batch;
 
 /* What happens in the life of a publisher, subscriber, sender or receiver. Fields without meaning for
- * the kind are 0. Texts are valid until the callback returns. */
+ * the kind are 0. Texts are valid until the callback returns. Messages wait for the program, and events do
+ * not: a gap or a goodbye may come before messages that arrived earlier. */
 typedef struct tagbus_event {
 	uint32_t struct_bytes; /* later versions append fields */
 	int kind;              /* TAGBUS_CONNECTED and so on */

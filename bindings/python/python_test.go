@@ -11,6 +11,7 @@ import (
 
 	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
+	"tagbus/internal/testkit/pki"
 )
 
 // interpreter is that of Debian, whose packages scripts/setup.sh installs.
@@ -37,8 +38,26 @@ func TestPython(t *testing.T) {
 	run(t, root, []string{"CGO_ENABLED=0"}, "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin+"/", "./cmd/publisher", "./cmd/subscriber", "./cmd/tagbus")
 	lib := clib.Build(t)
 	run(t, filepath.Join(root, "bindings/python"), []string{
-		"TAGBUS_BIN=" + bin, "TAGBUS_LIB=" + lib, "PYTHONPATH=.", "PYTHONDONTWRITEBYTECODE=1",
+		"TAGBUS_BIN=" + bin, "TAGBUS_LIB=" + lib, "PYTHONPATH=.", "PYTHONDONTWRITEBYTECODE=1", "TAGBUS_TEST_CERTS=" + certificates(t),
 	}, interpreter, "-X", "dev", "-m", "pytest", "-q", "-rs", "--basetemp", filepath.Join(t.TempDir(), "pytest"))
+}
+
+// certificates writes certificates of some names for test_tls.py, of which stranger is of another CA.
+func certificates(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	site, other := pki.NewCA(t, "site"), pki.NewCA(t, "other")
+	pki.Write(t, dir, "ca.pem", pki.PEM(site))
+	for _, name := range []string{"writer", "reader", "guest", "stranger"} {
+		authority := site
+		if name == "stranger" {
+			authority = other
+		}
+		issued := authority.Issue(t, "cn:"+name)
+		pki.Write(t, dir, name+".pem", pki.PEM(issued))
+		pki.Write(t, dir, name+".key", issued.KeyPEM(t))
+	}
+	return dir
 }
 
 // run runs a command, and logs what it says.

@@ -186,6 +186,7 @@ var table = []rule{
 	{"internal/testkit", "how much tests do depends on nothing", nil},
 	{"internal/testkit/away", "a file system of tests depends on nothing", []string{"golang.org/x/sys/unix"}},
 	{"internal/testkit/clib", "the C library is built by a script, whatever is in it", []string{"internal/testkit"}},
+	{"internal/testkit/cut", "a connection of tests is cut, whatever goes over it", nil},
 	{"internal/testkit/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
 	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "golang.org/x/sys/unix"}},

@@ -3,6 +3,7 @@
 
 import gc
 import re
+import sys
 import threading
 
 import pytest
@@ -153,6 +154,38 @@ def test_memory_of_callbacks(bus):
     gc.collect()
     assert resident() - early < 16 << 20
     assert len(gc.get_objects()) - objects < 1000
+
+
+def test_memory_of_many_callbacks(bus):
+    """On the path of on_batch, too, memory and references stay as they are."""
+    got, early, end = [0], [], threading.Event()
+    rows = np.zeros((4096, 40), np.uint8)
+
+    def on_batch(batch):
+        assert int(batch.counters[0]) == got[0] + 1 and batch.array("<u4").shape == (len(batch), 10)
+        batch[0], batch.tags
+        got[0] += len(batch)
+        if not early and got[0] > MANY // 4:
+            gc.collect()
+            early.extend([resident(), len(gc.get_objects()), sys.getrefcount(None), sys.getrefcount(type(batch))])
+        if got[0] >= MANY:
+            end.set()
+
+    with bus.publisher(1) as p, bus.subscribe(1, on_batch=on_batch) as s:
+        s.wait(30), p.wait(timeout=30)
+        sent = 0
+        while sent < MANY:
+            sent += p.publish_array(1, rows)
+        p.flush()
+        assert end.wait(600)
+        p.drain(timeout=60)
+        stats = s.stats()
+    assert got[0] == sent == stats["Messages"] and stats["Lost"] == 0
+    gc.collect()
+    assert resident() - early[0] < 16 << 20
+    assert len(gc.get_objects()) - early[1] < 1000
+    assert abs(sys.getrefcount(None) - early[2]) < 1000
+    assert abs(sys.getrefcount(tagbus.Batch) - early[3]) < 10
 
 
 def test_open_and_close(folder):

@@ -107,11 +107,21 @@ func payload(function string, data unsafe.Pointer, size C.size_t) ([]byte, error
 	case size == 0:
 		return nil, nil
 	case data == nil:
-		return nil, &objects.Error{Code: objects.Invalid, Text: fmt.Sprintf("%s: data is NULL, and size is %d", function, uint64(size))}
+		return nil, withoutData(function, 0, uint64(size))
 	case uint64(size) > math.MaxInt32:
 		return nil, &objects.Error{Code: objects.TooLarge, Text: fmt.Sprintf("%s: size is %d, larger than any --max-message-bytes", function, uint64(size))}
+	case uintptr(size) > -uintptr(data):
+		return nil, withoutData(function, uintptr(data), uint64(size))
 	}
 	return unsafe.Slice((*byte)(data), size), nil
+}
+
+// withoutData says that no payload can be where a program says.
+func withoutData(function string, data uintptr, size uint64) error {
+	if data == 0 {
+		return &objects.Error{Code: objects.Invalid, Text: fmt.Sprintf("%s: data is NULL, and size is %d", function, size)}
+	}
+	return &objects.Error{Code: objects.Invalid, Text: fmt.Sprintf("%s: data is %#x, and size is %d, which ends beyond all memory", function, data, size)}
 }
 
 // message returns a message to be published.

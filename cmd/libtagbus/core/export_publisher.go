@@ -8,6 +8,7 @@ package core
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -58,28 +59,12 @@ func corePublishBatch(h C.tagbus_handle, messages *C.tagbus_message, count C.siz
 		code = fail(f, err)
 		return 0
 	}
-	rows, wrong := usable(unsafe.Slice((*bus.Row)(unsafe.Pointer(messages)), count))
-	did, err := p.PublishRows(rows)
-	if err == nil {
-		err = wrong
+	did, err := p.PublishRows(unsafe.Slice((*bus.Row)(unsafe.Pointer(messages)), count))
+	if row := (*bus.RowError)(nil); errors.As(err, &row) {
+		err = withoutData("tagbus_publish_batch", row.Data, uint64(row.Size))
 	}
 	code = fail(f, err)
 	return C.int64_t(did)
-}
-
-// usable returns the first of rows that can be published, and what is wrong with the one behind
-// them.
-func usable(rows []bus.Row) ([]bus.Row, error) {
-	for i := range rows {
-		r := &rows[i]
-		if r.Data != 0 && r.Size <= math.MaxInt32 || r.Size == 0 {
-			continue
-		}
-		data := r.Data
-		_, wrong := payload("tagbus_publish_batch", *(*unsafe.Pointer)(unsafe.Pointer(&data)), C.size_t(r.Size))
-		return rows[:i], wrong
-	}
-	return rows, nil
 }
 
 //export corePublishZeroCopy

@@ -7,20 +7,18 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"tagbus/bus"
 	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
+	"tagbus/internal/testkit/cut"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -40,20 +38,19 @@ func TestFaults(t *testing.T) {
 	}
 	program := peer(t)
 	folder := filepath.Join(t.TempDir(), "bus")
-	proxy := newProxy(t)
+	proxy := cut.New(t)
 	node, err := node.Open(node.Config{Bus: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer node.Close()
 	p, err := node.NewPublisher(bus.PublisherConfig{
-		Tags: tags.Of(5), Listening: bus.Listening{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Advertise: []netip.AddrPort{proxy.addr()}},
+		Tags: tags.Of(5), Listening: bus.Listening{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Advertise: []netip.AddrPort{proxy.Addr()}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy.to = p.Addr().String()
-	go proxy.serve()
+	proxy.Serve(p.Addr().String())
 	for _, way := range []string{"pull", "thread"} {
 		t.Run(way, func(t *testing.T) {
 			var out bytes.Buffer
@@ -67,7 +64,7 @@ func TestFaults(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cuts := make(chan int)
-			go func() { cuts <- proxy.cut(ctx) }()
+			go func() { cuts <- cutting(ctx, proxy) }()
 			publishMany(t, p, n/2)
 			cancel()
 			did := <-cuts
@@ -125,67 +122,16 @@ func peer(t *testing.T) (program string) {
 	return clib.Compile(t, "gcc", "peer", append(append([]string{"-std=c11"}, strict...), append([]string{sources + "peer.c"}, clib.Link(dir)...)...)...)
 }
 
-// proxy passes connections on, until they are cut.
-type proxy struct {
-	listener net.Listener
-	to       string
-
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func newProxy(t *testing.T) *proxy {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return &proxy{listener: l}
-}
-
-func (p *proxy) addr() netip.AddrPort { return p.listener.Addr().(*net.TCPAddr).AddrPort() }
-
-func (p *proxy) serve() {
-	for {
-		a, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		b, err := net.Dial("tcp", p.to)
-		if err != nil {
-			_ = a.Close()
-			continue
-		}
-		p.mu.Lock()
-		p.conns = append(p.conns, a, b)
-		p.mu.Unlock()
-		for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
-			go func() {
-				_, _ = io.Copy(way[0], way[1])
-				_ = way[0].Close()
-				_ = way[1].Close()
-			}()
-		}
-	}
-}
-
-// cut cuts all connections now and then, and returns how often there were some.
-func (p *proxy) cut(ctx context.Context) (cuts int) {
+// cutting cuts all connections now and then, and returns how often there were some.
+func cutting(ctx context.Context, p *cut.Proxy) (cuts int) {
 	for {
 		select {
 		case <-ctx.Done():
 			return cuts
 		case <-time.After(1500 * time.Millisecond):
 		}
-		p.mu.Lock()
-		if len(p.conns) > 0 {
+		if p.Cut() {
 			cuts++
 		}
-		for _, c := range p.conns {
-			_ = c.Close()
-		}
-		p.conns = nil
-		p.mu.Unlock()
 	}
 }

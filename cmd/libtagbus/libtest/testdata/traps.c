@@ -576,6 +576,29 @@ static void test_handles(void)
 	CHECK(strcmp(tagbus_error_name(77), "unknown") == 0, "a name of 77");
 }
 
+/* Data at addresses that are none: an error, of the first message that has it. */
+static void nowhere(struct pair *x)
+{
+	const void *end = (const void *)(UINTPTR_MAX - 3), *one = (const void *)(uintptr_t)1;
+	tagbus_message m[4];
+	size_t i;
+	memset(m, 0, sizeof m);
+	for (i = 0; i < 4; i++)
+		m[i].tag = 1;
+	m[0].data = one;
+	m[1].data = end;
+	m[2].data = end;
+	m[2].size = 5;
+	CHECK(tagbus_publish_batch(x->p, m, 4, 0) == 2 && tagbus_last_code() == TAGBUS_EINVAL, "a batch");
+	says("data");
+	FAILS(tagbus_publish_batch(x->p, m + 2, 2, 0), TAGBUS_EINVAL);
+	FAILS(tagbus_publish(x->p, 1, end, 5, 0, 0), TAGBUS_EINVAL);
+	says("data");
+	FAILS(tagbus_publish_zero_copy(x->p, 1, end, 5, 0, 0, NULL, NULL), TAGBUS_EINVAL);
+	CHECK(tagbus_publish(x->p, 1, one, 0, 0, 0) == TAGBUS_OK, "no bytes at 1");
+	CHECK(tagbus_publish_zero_copy(x->p, 1, one, 0, 0, 0, NULL, NULL) == TAGBUS_OK, "no bytes at 1");
+}
+
 static void test_texts(void)
 {
 	static const char *const options[][2] = {
@@ -633,6 +656,7 @@ static void test_texts(void)
 	m.size = 5;
 	FAILS(tagbus_publish_batch(x.p, &m, 1, 0), TAGBUS_EINVAL);
 	says("data");
+	nowhere(&x);
 	MUST(tagbus_close(x.bus) == TAGBUS_OK);
 }
 
