@@ -52,26 +52,19 @@ func TestCPP(t *testing.T) {
 	}
 }
 
-// TestCPP_sanitized runs them under AddressSanitizer, and under ThreadSanitizer. Neither sees what Go orders
-// between threads: what the library does in C is compiled into the program, without them. Under the second one
-// uses is left out: what its threads hand over through the core alone looks like a race.
+// TestCPP_sanitized runs them under AddressSanitizer, and under ThreadSanitizer, with the library as it is installed.
 func TestCPP_sanitized(t *testing.T) {
 	if !testkit.All() {
 		t.Skip("without TAGBUS_TESTS=all")
 	}
 	dir := clib.Build(t)
-	library := clib.Compile(t, "gcc", "libtagbus.o", "-std=c11", "-c", "bindings/c/libtagbus.c")
 	for _, test := range []struct{ sanitizer, env string }{
 		{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0"},
-		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0"},
+		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0"},
 	} {
 		for _, p := range programs {
-			if test.sanitizer == "thread" && p.name == "uses" {
-				continue
-			}
 			t.Run(test.sanitizer+"/"+p.name, func(t *testing.T) {
-				program := compileCPP(t, p.name, p.standard, "-fsanitize="+test.sanitizer, library, "-rdynamic", "-ldl", "-lpthread")
-				runCPP(t, program, test.env, "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))
+				runCPP(t, compileCPP(t, p.name, append([]string{p.standard, "-fsanitize=" + test.sanitizer}, clib.Link(dir)...)...), test.env)
 			})
 		}
 	}
