@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "core.h"
-#include "order.h"
+#include "watch.h"
 
 #define ITEMS 16
 
@@ -910,6 +910,8 @@ int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t s
 	do {
 		code = core.publish(H(p), tag, data, size, status, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
+	if (code == 0)
+		read_by_go(data, size);
 	return code == TAGBUS_ENOROOM ? said.code : code;
 }
 
@@ -928,6 +930,7 @@ int64_t tagbus_publish_batch(tagbus_publisher *p, const tagbus_message *messages
 		if (n > 0)
 			accepted += (size_t)n;
 	} while (accepted < count && said.code == TAGBUS_ENOROOM && again(&r, p));
+	read_batch_by_go(messages, accepted);
 	if (accepted > 0 || n == 0 || said.code == TAGBUS_ENOROOM || said.code == TAGBUS_ETIMEOUT)
 		return (int64_t)accepted;
 	return said.code;
@@ -944,6 +947,7 @@ int tagbus_publish_zero_copy(tagbus_publisher *p, uint64_t tag, const void *data
 		return code;
 	given_tag(tag);
 	given_handle(H(p));
+	read_by_go(data, size); /* afterwards it may be another one's */
 	do {
 		code = core.publish_zero_copy(H(p), tag, data, size, status, done, user, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
@@ -961,6 +965,10 @@ int tagbus_reply(tagbus_publisher *p, const uint8_t request[16], uint64_t tag, c
 	do {
 		code = core.reply(H(p), request, tag, data, size, status, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
+	if (code == 0) {
+		read_by_go(request, 16);
+		read_by_go(data, size);
+	}
 	return code == TAGBUS_ENOROOM ? said.code : code;
 }
 
@@ -1128,21 +1136,28 @@ tagbus_sender *tagbus_sender_open(tagbus *bus, const char *tags, const char *opt
 		TAGBUS_KIND_SENDER, on_event != NULL));
 }
 
+static int send_message(tagbus_handle s, uint64_t tag, const void *data, size_t size, uint8_t status, int acked, int64_t ms)
+{
+	int code;
+	given_tag(tag);
+	code = core.send(s, tag, data, size, status, acked, ms, &said);
+	if (acked)
+		taken_tag(tag);
+	if (code == 0)
+		read_by_go(data, size);
+	return code;
+}
+
 int tagbus_send(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_send", timeout_ms);
-	given_tag(tag);
-	return code != 0 ? code : core.send(H(s), tag, data, size, status, 0, timeout_ms, &said);
+	return code != 0 ? code : send_message(H(s), tag, data, size, status, 0, timeout_ms);
 }
 
 int tagbus_send_acked(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_send_acked", timeout_ms);
-	given_tag(tag);
-	if (code == 0)
-		code = core.send(H(s), tag, data, size, status, 1, timeout_ms, &said);
-	taken_tag(tag);
-	return code;
+	return code != 0 ? code : send_message(H(s), tag, data, size, status, 1, timeout_ms);
 }
 
 int tagbus_sender_flush(tagbus_sender *s)
@@ -1225,6 +1240,7 @@ int tagbus_request(tagbus_requester *r, const void *command, size_t size, const 
 	code = core.request(H(r), command, size, &box, timeout_ms, &said);
 	if (code == 0) {
 		taken_box(box);
+		read_by_go(command, size);
 		*reply = &box->batch;
 	}
 	return code;

@@ -160,7 +160,7 @@ func (program) NewBell() uintptr {
 		bells.free = bells.free[1:]
 		return b
 	}
-	return uintptr(C.calloc(1, C.sizeof_tagbus_bell))
+	return uintptr(unsafe.Pointer(C.hook_bell()))
 }
 
 // FreeBell implements objects.Program. The memory is never handed back.

@@ -3,7 +3,7 @@
 //go:build cgo
 
 #include "hooks.h"
-#include "order.h"
+#include "watch.h"
 #include "_cgo_export.h"
 
 static tagbus_hooks hooks;
@@ -11,6 +11,22 @@ static tagbus_hooks hooks;
 tagbus_box *hook_box_new(size_t messages, int ids) { return hooks.box_new(messages, ids); }
 void hook_box_release(tagbus_box *box) { hooks.box_release(box); }
 void hook_ring(tagbus_bell *bell) { hooks.ring(bell); }
+
+/* The first one is known here, and knows the others: what looks for lost memory does not look at that of Go. */
+static struct bell {
+	tagbus_bell bell;
+	struct bell *before;
+} *bells;
+
+tagbus_bell *hook_bell(void)
+{
+	struct bell *b = calloc(1, sizeof *b);
+	if (b == NULL)
+		abort();
+	b->before = bells;
+	bells = b;
+	return &b->bell;
+}
 
 /* A callback on the loop, and what is before and after it, may be on several threads. */
 void *hook_memory(size_t bytes)

@@ -4,7 +4,6 @@ package libtest_test
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ var sanitizers = []struct {
 	name, env string
 	leave     []string
 }{
-	{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0", []string{"threads"}},     // it holds back memory
+	{"address,undefined", "ASAN_OPTIONS=handle_segv=0:use_sigaltstack=0", []string{"threads"}},                    // it holds back memory
 	{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0:halt_on_error=1", []string{"fork"}}, // it has no threads in a child of fork
 }
 
@@ -35,7 +34,7 @@ func TestTraps_sanitized(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			leave := append(s.leave, "load", "dlclose", "copies", "descriptors") // they need a library beside a core, or the sanitizer does
 			for source, names := range map[string][]string{"traps": traps, "attacks": attacks} {
-				program := clib.Compile(t, "gcc", source, "-std=c11", "-fsanitize="+s.name, sources+source+".c", "bindings/c/libtagbus.c", "-rdynamic", "-ldl", "-lpthread")
+				program := clib.Compile(t, "gcc", source, append([]string{"-std=c11", "-rdynamic", "-fsanitize=" + s.name, sources + source + ".c"}, clib.Library(t)...)...)
 				for _, name := range names {
 					if slices.Contains(leave, name) {
 						continue
@@ -64,7 +63,6 @@ func TestRace(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), program, test.what, filepath.Join(t.TempDir(), "bus"))
-			cmd.Env = append(os.Environ(), "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0")
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			found := errors.As(err, &exit) && strings.Contains(string(out), "data race")
