@@ -5,7 +5,6 @@ package bindings_test
 import (
 	"bytes"
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -43,37 +42,35 @@ var programs = []struct{ name, standard string }{{"uses", "-std=c++20"}, {"felix
 
 // TestCPP runs programs that use the headers for C++ and check what they get.
 func TestCPP(t *testing.T) {
-	dir := clib.Build(t)
-	for _, p := range programs {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			runCPP(t, compileCPP(t, p.name, append([]string{p.standard, "-g0"}, clib.Link(dir)...)...))
-		})
-	}
+	runAllCPP(t, clib.Build(t), "-g0")
 }
 
-// TestCPP_sanitized runs them under AddressSanitizer, and under ThreadSanitizer. Neither sees what Go orders
-// between threads: what the library does in C is compiled into the program, without them. Under the second one
-// uses is left out: what its threads hand over through the core alone looks like a race.
+// TestCPP_cgocheck2 runs them with a core that checks which pointers it gives to C.
+func TestCPP_cgocheck2(t *testing.T) {
+	if !testkit.All() {
+		t.Skip("without TAGBUS_TESTS=all")
+	}
+	runAllCPP(t, clib.BuildChecking(t), "-g0")
+}
+
+// TestCPP_sanitized runs them under AddressSanitizer, and under ThreadSanitizer, with the library as it is installed.
 func TestCPP_sanitized(t *testing.T) {
 	if !testkit.All() {
 		t.Skip("without TAGBUS_TESTS=all")
 	}
-	dir := clib.Build(t)
-	library := clib.Compile(t, "gcc", "libtagbus.o", "-std=c11", "-c", "bindings/c/libtagbus.c")
-	for _, test := range []struct{ sanitizer, env string }{
-		{"address,undefined", "ASAN_OPTIONS=detect_leaks=0:handle_segv=0:use_sigaltstack=0"},
-		{"thread", "TSAN_OPTIONS=handle_segv=0:use_sigaltstack=0:die_after_fork=0"},
-	} {
-		for _, p := range programs {
-			if test.sanitizer == "thread" && p.name == "uses" {
-				continue
-			}
-			t.Run(test.sanitizer+"/"+p.name, func(t *testing.T) {
-				program := compileCPP(t, p.name, p.standard, "-fsanitize="+test.sanitizer, library, "-rdynamic", "-ldl", "-lpthread")
-				runCPP(t, program, test.env, "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))
-			})
-		}
+	for _, sanitizer := range []string{"address,undefined", "thread"} {
+		t.Run(sanitizer, func(t *testing.T) { runAllCPP(t, clib.Build(t), "-fsanitize="+sanitizer) })
+	}
+}
+
+// runAllCPP compiles them with a flag, and runs them with a library.
+func runAllCPP(t *testing.T, dir, flag string) {
+	t.Helper()
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			runCPP(t, compileCPP(t, p.name, append([]string{p.standard, flag}, clib.Link(dir)...)...))
+		})
 	}
 }
 
@@ -85,12 +82,11 @@ func compileCPP(t *testing.T, name string, args ...string) (program string) {
 }
 
 // runCPP runs one of them.
-func runCPP(t *testing.T, program string, env ...string) {
+func runCPP(t *testing.T, program string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, filepath.Join(t.TempDir(), "bus"))
-	cmd.Env = append(os.Environ(), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil || out.Len() > 0 {

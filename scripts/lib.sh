@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the C library into bin/lib: libtagbus.so.0, its link libtagbus.so, and libtagbus-core.so, which
-# it loads. In there are also include/ with the headers for C and C++, pkgconfig/tagbus.pc, and
-# cmake/tagbus/tagbusConfig.cmake.
+# it loads. In there are also include/ with the headers for C and C++, pkgconfig/tagbus.pc,
+# cmake/tagbus/tagbusConfig.cmake, and valgrind.supp.
 #   scripts/lib.sh [etcd]    with etcd: libtagbus-core-etcd.so, too
 #   OUT=DIR                  instead of bin/lib
 #   CC, CFLAGS, GOARCH       as usual, for another processor: CC=aarch64-linux-gnu-gcc GOARCH=arm64
@@ -27,7 +27,7 @@ if [ ! -e "$out/libtagbus.so.0" ] || [ "$(cat "$out/.inputs" 2>/dev/null)" != "$
   # shellcheck disable=SC2086 # words
   $cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -O2 -g -fPIC -fvisibility=hidden ${CFLAGS:-} \
     -shared -Wl,-soname,libtagbus.so.0 -Wl,--version-script=bindings/c/libtagbus.map -Wl,-z,nodelete -Wl,-z,defs \
-    -o "$out/libtagbus.so.0" bindings/c/libtagbus.c -lpthread -ldl
+    -o "$out/libtagbus.so.0" bindings/c/*.c -lpthread -ldl
   echo "$inputs" >"$out/.inputs"
 fi
 ln -sf libtagbus.so.0 "$out/libtagbus.so"
@@ -38,6 +38,7 @@ cp bindings/c/tagbus.h bindings/cpp/*.hpp "$out/include/"
 cp bindings/cpp/felix/* "$out/include/felix/"
 # Both find the library from where they are themselves, here and in a package.
 sed -e "s|@VERSION@|$version|" bindings/c/tagbus.pc.in >"$out/pkgconfig/tagbus.pc"
+cp bindings/c/valgrind.supp "$out/"
 cp bindings/cpp/tagbusConfig.cmake "$out/cmake/tagbus/"
 sed -e "s|@VERSION@|$version|" bindings/cpp/tagbusConfigVersion.cmake.in >"$out/cmake/tagbus/tagbusConfigVersion.cmake"
 

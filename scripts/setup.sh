@@ -26,6 +26,7 @@ python_has() {
 wanted=(
   "gcc -E -include stdlib.h -xc /dev/null|gcc libc6-dev|the race detector, which needs cgo (make race), and the C library (make lib)"
   "g++ -E -include string -xc++ /dev/null|g++|the tests of the headers for C++"
+  "valgrind --version|valgrind|the tests of programs in C under valgrind"
   "musl-gcc --version|musl-tools|the test of what the C library says on musl"
   "cmake --version|cmake|the test of the CMake config of the C library"
   "pkg-config --atleast-version=1.11 libfabric|libfabric-dev pkg-config|the RDMA backend (-tags libfabric)"

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "core.h"
+#include "watch.h"
 
 #define ITEMS 16
 
@@ -240,6 +241,7 @@ static tagbus_box *box_new(size_t messages, int ids)
 	b->token = 0;
 	b->kept = b->on_loop = 0;
 	STORE(b->users, 1);
+	given(b);
 	return b;
 }
 
@@ -250,12 +252,14 @@ static _Thread_local const tagbus_box *on_loop_now;
 static int box_release(tagbus_box *b)
 {
 	int n = LOAD(b->users);
+	given(b);
 	do {
 		if (n <= 0)
 			return 0;
 	} while (!__atomic_compare_exchange_n(&b->users, &n, n - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 	if (n > 1)
 		return 1;
+	taken(b);
 	core.box_free(b->token);
 	free(b->ids);
 	b->ids = NULL;
@@ -380,6 +384,10 @@ static void call_batch(const tagbus_work *w)
 
 static void do_work(tagbus_work *w)
 {
+	if (w->kind == TAGBUS_WORK_BATCH)
+		taken_box(w->box);
+	else
+		taken_peers();
 	switch (w->kind) {
 	case TAGBUS_WORK_EVENT:
 		((tagbus_event_fn)w->fn)((void *)w->user, w->event);
@@ -414,6 +422,7 @@ static void *run(void *arg)
 	for (;;) {
 		uint32_t seen = LOAD(t->bell->value);
 		int i, n = core.work(t->owner, items, ITEMS);
+		taken_handle(t->owner);
 		for (i = 0; i < n; i++) {
 			if (items[i].kind == TAGBUS_WORK_QUIT)
 				return NULL;
@@ -423,6 +432,7 @@ static void *run(void *arg)
 			fprintf(stderr, "libtagbus: callbacks of a handle end: a fault of the library\n");
 			return NULL;
 		}
+		given_handle(t->owner);
 		if (n == 0)
 			(void)await(t->bell, seen, NULL);
 	}
@@ -583,38 +593,53 @@ static struct inside enter(tagbus_handle owner, tagbus_handle bus)
 	inside.owner = owner;
 	inside.bus = bus;
 	inside.on_loop = 1;
+	taken_handle(owner);
 	return before;
+}
+
+static void leave(struct inside before)
+{
+	given_handle(inside.owner);
+	given_handle(inside.bus);
+	inside = before;
 }
 
 static void loop_event(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_event *event)
 {
 	struct inside before = enter(owner, bus);
+	taken_peers();
+	taken(event);
 	((tagbus_event_fn)fn)((void *)user, event);
-	inside = before;
+	given(event);
+	leave(before);
 }
 
 static void loop_batch(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_box *box)
 {
 	struct inside before = enter(owner, bus);
+	taken_box(box);
 	box->on_loop = 1;
 	on_loop_now = box;
 	((tagbus_batch_fn)fn)((void *)user, &box->batch);
 	on_loop_now = NULL;
-	inside = before;
+	given_tags(box->messages, box->batch.count);
+	leave(before);
 }
 
 static void loop_end(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, int code, const char *text)
 {
 	struct inside before = enter(owner, bus);
+	taken(text);
 	((tagbus_end_fn)fn)((void *)user, code, text);
-	inside = before;
+	given(text);
+	leave(before);
 }
 
 static void loop_done(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus)
 {
 	struct inside before = enter(owner, bus);
 	((tagbus_done_fn)fn)((void *)user);
-	inside = before;
+	leave(before);
 }
 
 /* --- the core --------------------------------------------------------------------------------- */
@@ -788,7 +813,10 @@ static int close_handle(const char *function, tagbus_handle h, int kind)
 		code = may_wait(function, owner, bus);
 	if (code != 0)
 		return code;
+	given_handle(h);
+	given_peers();
 	code = core.close(h, kind, &said);
+	taken_handle(h);
 	if (code != TAGBUS_EINVAL && code != TAGBUS_ECLOSED && code != TAGBUS_EWOULDDEADLOCK)
 		join(owner, bus);
 	waited();
@@ -881,9 +909,12 @@ int tagbus_publish(tagbus_publisher *p, uint64_t tag, const void *data, size_t s
 	int code = usable_for(r.function, timeout_ms);
 	if (code != 0)
 		return code;
+	given_tag(tag);
 	do {
 		code = core.publish(H(p), tag, payload(data, size), size, status, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
+	if (code == 0)
+		read_by_go(data, size);
 	return code == TAGBUS_ENOROOM ? said.code : code;
 }
 
@@ -895,12 +926,14 @@ int64_t tagbus_publish_batch(tagbus_publisher *p, const tagbus_message *messages
 	int64_t n;
 	if (code != 0)
 		return code;
+	given_tags(messages, count);
 	do {
 		said.code = TAGBUS_OK;
 		n = core.publish_batch(H(p), messages == NULL ? NULL : messages + accepted, count - accepted, &said);
 		if (n > 0)
 			accepted += (size_t)n;
 	} while (accepted < count && said.code == TAGBUS_ENOROOM && again(&r, p));
+	read_batch_by_go(messages, accepted);
 	if (accepted > 0 || n == 0 || said.code == TAGBUS_ENOROOM || said.code == TAGBUS_ETIMEOUT)
 		return (int64_t)accepted;
 	return said.code;
@@ -915,6 +948,9 @@ int tagbus_publish_zero_copy(tagbus_publisher *p, uint64_t tag, const void *data
 		code = need_thread(r.function, H(p));
 	if (code != 0)
 		return code;
+	given_tag(tag);
+	given_handle(H(p));
+	read_by_go(data, size); /* afterwards it may be another one's */
 	do {
 		code = core.publish_zero_copy(H(p), tag, payload(data, size), size, status, done, user, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
@@ -928,9 +964,14 @@ int tagbus_reply(tagbus_publisher *p, const uint8_t request[16], uint64_t tag, c
 	int code = usable_for(r.function, timeout_ms);
 	if (code != 0)
 		return code;
+	given_tag(tag);
 	do {
 		code = core.reply(H(p), request, tag, payload(data, size), size, status, &said);
 	} while (code == TAGBUS_ENOROOM && again(&r, p));
+	if (code == 0) {
+		read_by_go(request, 16);
+		read_by_go(data, size);
+	}
 	return code == TAGBUS_ENOROOM ? said.code : code;
 }
 
@@ -943,24 +984,30 @@ int tagbus_publisher_flush(tagbus_publisher *p)
 int tagbus_publisher_add(tagbus_publisher *p, const char *tags)
 {
 	int code = usable("tagbus_publisher_add");
+	given_peers();
 	return code != 0 ? code : core.publisher_change(H(p), tags, 1, &said);
 }
 
 int tagbus_publisher_remove(tagbus_publisher *p, const char *tags)
 {
 	int code = usable("tagbus_publisher_remove");
+	given_peers();
 	return code != 0 ? code : core.publisher_change(H(p), tags, 0, &said);
 }
 
 int tagbus_publisher_wait(tagbus_publisher *p, size_t n, const char *tags, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_publisher_wait", timeout_ms);
-	return code != 0 ? code : core.wait(H(p), TAGBUS_KIND_PUBLISHER, n, tags, timeout_ms, &said);
+	if (code == 0)
+		code = core.wait(H(p), TAGBUS_KIND_PUBLISHER, n, tags, timeout_ms, &said);
+	taken_peers();
+	return code;
 }
 
 int tagbus_publisher_drain(tagbus_publisher *p, const char *failure, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_publisher_drain", timeout_ms);
+	given_peers();
 	return code != 0 ? code : core.drain(H(p), TAGBUS_KIND_PUBLISHER, failure, timeout_ms, &said);
 }
 
@@ -988,24 +1035,31 @@ tagbus_subscription *tagbus_subscribe(tagbus_subscriber *s, const char *tags, co
 	/* The thread comes first: it has nothing to do if the call fails. */
 	if ((on_batch != NULL || on_end != NULL) && need_thread(function, H(s)) != 0)
 		return NULL;
+	given_handle(H(s));
+	given_peers();
 	return HANDLE(tagbus_subscription, core.subscribe(H(s), tags, options, on_batch, on_end, user, &said));
 }
 
 int tagbus_subscription_wait(tagbus_subscription *sub, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_subscription_wait", timeout_ms);
-	return code != 0 ? code : core.wait(H(sub), TAGBUS_KIND_SUBSCRIPTION, 0, NULL, timeout_ms, &said);
+	if (code == 0)
+		code = core.wait(H(sub), TAGBUS_KIND_SUBSCRIPTION, 0, NULL, timeout_ms, &said);
+	taken_peers();
+	return code;
 }
 
 int tagbus_subscription_add(tagbus_subscription *sub, const char *tags)
 {
 	int code = usable("tagbus_subscription_add");
+	given_peers();
 	return code != 0 ? code : core.subscription_change(H(sub), tags, 1, &said);
 }
 
 int tagbus_subscription_remove(tagbus_subscription *sub, const char *tags)
 {
 	int code = usable("tagbus_subscription_remove");
+	given_peers();
 	return code != 0 ? code : core.subscription_change(H(sub), tags, 0, &said);
 }
 
@@ -1017,12 +1071,15 @@ int tagbus_subscription_close(tagbus_subscription *sub)
 	if (code != 0)
 		return code;
 	owner = core.owner_of(H(sub));
+	given_handle(owner);
+	given_peers();
 	if (inside.owner == 0 || inside.owner != owner) { /* else it is one of its callbacks, or none of it runs */
 		if ((code = may_wait(function, owner, 0)) != 0)
 			return code;
 		code = core.subscription_close(H(sub), &said);
 		if (code == 0)
 			pass(owner);
+		taken_handle(owner);
 		waited();
 		return code;
 	}
@@ -1046,8 +1103,10 @@ int tagbus_next(tagbus_subscription *sub, const tagbus_batch **batch, int64_t ti
 	for (;;) {
 		uint32_t seen = LOAD(bell->value);
 		code = core.next(H(sub), &box, &said);
-		if (code == 0)
+		if (code == 0) {
+			taken_box(box);
 			*batch = &box->batch;
+		}
 		if (code <= 0)
 			return code;
 		if (timeout_ms == 0)
@@ -1080,16 +1139,28 @@ tagbus_sender *tagbus_sender_open(tagbus *bus, const char *tags, const char *opt
 		TAGBUS_KIND_SENDER, on_event != NULL));
 }
 
+static int send_message(tagbus_handle s, uint64_t tag, const void *data, size_t size, uint8_t status, int acked, int64_t ms)
+{
+	int code;
+	given_tag(tag);
+	code = core.send(s, tag, payload(data, size), size, status, acked, ms, &said);
+	if (acked)
+		taken_tag(tag);
+	if (code == 0)
+		read_by_go(data, size);
+	return code;
+}
+
 int tagbus_send(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_send", timeout_ms);
-	return code != 0 ? code : core.send(H(s), tag, payload(data, size), size, status, 0, timeout_ms, &said);
+	return code != 0 ? code : send_message(H(s), tag, data, size, status, 0, timeout_ms);
 }
 
 int tagbus_send_acked(tagbus_sender *s, uint64_t tag, const void *data, size_t size, uint8_t status, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_send_acked", timeout_ms);
-	return code != 0 ? code : core.send(H(s), tag, payload(data, size), size, status, 1, timeout_ms, &said);
+	return code != 0 ? code : send_message(H(s), tag, data, size, status, 1, timeout_ms);
 }
 
 int tagbus_sender_flush(tagbus_sender *s)
@@ -1101,12 +1172,16 @@ int tagbus_sender_flush(tagbus_sender *s)
 int tagbus_sender_wait(tagbus_sender *s, const char *tags, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_sender_wait", timeout_ms);
-	return code != 0 ? code : core.wait(H(s), TAGBUS_KIND_SENDER, 0, tags, timeout_ms, &said);
+	if (code == 0)
+		code = core.wait(H(s), TAGBUS_KIND_SENDER, 0, tags, timeout_ms, &said);
+	taken_peers();
+	return code;
 }
 
 int tagbus_sender_drain(tagbus_sender *s, const char *failure, int64_t timeout_ms)
 {
 	int code = usable_for("tagbus_sender_drain", timeout_ms);
+	given_peers();
 	return code != 0 ? code : core.drain(H(s), TAGBUS_KIND_SENDER, failure, timeout_ms, &said);
 }
 
@@ -1118,6 +1193,7 @@ tagbus_receiver *tagbus_receiver_open(tagbus *bus, const char *tags, const char 
 	static const char function[] = "tagbus_receiver_open";
 	if (usable(function) != 0)
 		return NULL;
+	given_peers();
 	return HANDLE(tagbus_receiver, threaded(function,
 		core.receiver_open(H(bus), tags, options, on_batch, on_end, on_event, user, &said), TAGBUS_KIND_RECEIVER,
 		on_batch != NULL || on_end != NULL || on_event != NULL));
@@ -1136,7 +1212,9 @@ int tagbus_receiver_drain(tagbus_receiver *r, int64_t timeout_ms)
 		code = may_wait(function, H(r), 0); /* on_batch takes what is drained */
 	if (code != 0)
 		return code;
+	given_peers();
 	code = core.drain(H(r), TAGBUS_KIND_RECEIVER, NULL, timeout_ms, &said);
+	taken_handle(H(r));
 	waited();
 	return code;
 }
@@ -1161,9 +1239,13 @@ int tagbus_request(tagbus_requester *r, const void *command, size_t size, const 
 	if (reply == NULL)
 		return missing("tagbus_request", "reply");
 	*reply = NULL;
+	given(&orders.requests);
 	code = core.request(H(r), payload(command, size), size, &box, timeout_ms, &said);
-	if (code == 0)
+	if (code == 0) {
+		taken_box(box);
+		read_by_go(command, size);
 		*reply = &box->batch;
+	}
 	return code;
 }
 

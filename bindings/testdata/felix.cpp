@@ -88,9 +88,7 @@ static void receive(User &user, FelixClientThread &client, tagbus::Bus &bus)
 	publisher->flush();
 	until([&] { return user.messages == 3000; });
 	EXPECT(user.truncated == 3000 && user.early == 0 && user.elsewhere == 0 && user.inits == 1 && user.connects == 3);
-	THROWS(client.subscribe(0x99), FelixClientResourceNotAvailableException);
 	client.unsubscribe(0x11);
-	client.unsubscribe(0x99);
 	client.unsubscribe(0x77);
 	until([&] { return user.disconnects == 1; });
 	publisher.reset();
@@ -139,13 +137,24 @@ static void send(FelixClientThread &client, tagbus::Bus &bus)
 	client.send_data(0x500, std::vector<const std::uint8_t *>{bytes("a"), bytes("b")}, {1, 1});
 	until([&] { return got == 3; });
 	THROWS(client.send_data(0x500, std::vector<const std::uint8_t *>{bytes("a")}, {}), FelixClientException);
-	THROWS(client.send_data(0x501, bytes("abc"), 3), FelixClientResourceNotAvailableException);
 	const std::vector<std::uint8_t> big(64 << 20);
 	THROWS(client.send_data(0x500, big.data(), big.size()), FelixClientMessageTooBigException);
 	THROWS(client.send_data(0x500, std::vector<const std::uint8_t *>{bytes("a"), big.data()}, {1, big.size()}), FelixClientPartiallyCompletedException);
+	EXPECT(FelixClientThread::to_string(FelixClientThread::Status::OK) == "OK");
+}
+
+// late has a client that does not wait for long.
+static void late(const std::string &where)
+{
+	User user;
+	user.config.property[FELIX_CLIENT_BUS_DIR] = where;
+	user.config.property[FELIX_CLIENT_TIMEOUT] = "100";
+	FelixClientThread client(user.config);
+	THROWS(client.subscribe(0x99), FelixClientResourceNotAvailableException);
+	client.unsubscribe(0x99);
+	THROWS(client.send_data(0x501, bytes("abc"), 3), FelixClientResourceNotAvailableException);
 	std::vector<FelixClientThread::Reply> replies;
 	EXPECT(client.send_cmd({1, 2}, FelixClientThread::Cmd::GET, {"REG"}, replies) == FelixClientThread::Status::ERROR_NO_CONNECTION && replies.size() == 2);
-	EXPECT(FelixClientThread::to_string(FelixClientThread::Status::OK) == "OK");
 }
 
 int main(int, char **argv)
@@ -156,7 +165,8 @@ try {
 	user.config.property[FELIX_CLIENT_TIMEOUT] = "soon";
 	THROWS(FelixClientThread{user.config}, FelixClientException);
 	user.config.property[FELIX_CLIENT_READ_ENV] = "True";
-	setenv("FELIX_CLIENT_TIMEOUT", "500", 1);
+	late(argv[1]);
+	setenv("FELIX_CLIENT_TIMEOUT", "60000", 1); // on a busy machine, too
 	std::atomic<int> reported{0};
 	tagbus::set_exception_handler([&](std::string_view, std::exception_ptr) { reported++; });
 	FelixClientThread client(user.config);

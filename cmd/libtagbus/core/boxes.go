@@ -160,7 +160,7 @@ func (program) NewBell() uintptr {
 		bells.free = bells.free[1:]
 		return b
 	}
-	return uintptr(C.calloc(1, C.sizeof_tagbus_bell))
+	return uintptr(unsafe.Pointer(C.hook_bell()))
 }
 
 // FreeBell implements objects.Program. The memory is never handed back.
@@ -184,14 +184,15 @@ func (program) Batch(fn, user uintptr, at objects.Place, batch bus.Batch) {
 func (program) Event(fn, user uintptr, at objects.Place, e bus.Event) {
 	event := newEvent(e)
 	C.hook_event(C.uintptr_t(fn), C.uintptr_t(user), C.tagbus_handle(at.Owner), C.tagbus_handle(at.Bus), event)
-	C.free(unsafe.Pointer(event))
+	C.hook_free(unsafe.Pointer(event))
 }
 
 // End implements objects.Program.
 func (program) End(fn, user uintptr, at objects.Place, code objects.Code, text string) {
-	s := C.CString(text)
-	C.hook_end(C.uintptr_t(fn), C.uintptr_t(user), C.tagbus_handle(at.Owner), C.tagbus_handle(at.Bus), C.int(code), s)
-	C.free(unsafe.Pointer(s))
+	s := C.hook_memory(C.size_t(len(text) + 1))
+	copy(unsafe.Slice((*byte)(s), len(text)), text)
+	C.hook_end(C.uintptr_t(fn), C.uintptr_t(user), C.tagbus_handle(at.Owner), C.tagbus_handle(at.Bus), C.int(code), (*C.char)(s))
+	C.hook_free(s)
 }
 
 // Done implements objects.Program.

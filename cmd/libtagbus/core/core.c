@@ -3,6 +3,7 @@
 //go:build cgo
 
 #include "hooks.h"
+#include "watch.h"
 #include "_cgo_export.h"
 
 static tagbus_hooks hooks;
@@ -11,11 +12,40 @@ tagbus_box *hook_box_new(size_t messages, int ids) { return hooks.box_new(messag
 void hook_box_release(tagbus_box *box) { hooks.box_release(box); }
 void hook_ring(tagbus_bell *bell) { hooks.ring(bell); }
 
+/* The first one is known here, and knows the others: what looks for lost memory does not look at that of Go. */
+static struct bell {
+	tagbus_bell bell;
+	struct bell *before;
+} *bells;
+
+tagbus_bell *hook_bell(void)
+{
+	struct bell *b = calloc(1, sizeof *b);
+	if (b == NULL)
+		abort();
+	b->before = bells;
+	bells = b;
+	return &b->bell;
+}
+
+/* A callback on the loop, and what is before and after it, may be on several threads. */
+void *hook_memory(size_t bytes)
+{
+	void *memory = calloc(1, bytes);
+	given(memory);
+	return memory;
+}
+
+void hook_free(void *memory)
+{
+	taken(memory);
+	free(memory);
+}
+
 void hook_done(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus)
 {
 	hooks.done(fn, user, owner, bus);
 }
-
 
 void hook_event(uintptr_t fn, uintptr_t user, tagbus_handle owner, tagbus_handle bus, tagbus_event *event)
 {

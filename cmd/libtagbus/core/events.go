@@ -22,7 +22,7 @@ func newEvent(e bus.Event) *C.tagbus_event {
 	for _, t := range texts {
 		size += len(t) + 1
 	}
-	memory := C.calloc(1, C.size_t(size))
+	memory := C.hook_memory(C.size_t(size))
 	c := (*C.tagbus_event)(memory)
 	at := uintptr(C.sizeof_tagbus_event)
 	places := [...]**C.char{&c.name, &c.text, &c.cause, &c.peer, &c.peer_name, &c.peer_address, &c.tags}

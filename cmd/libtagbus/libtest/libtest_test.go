@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
 )
 
@@ -86,15 +87,24 @@ var attacks = []string{
 }
 
 // TestTraps: what can go wrong between C and Go, and between a program and its threads.
-func TestTraps(t *testing.T) { runAll(t, "traps", traps) }
+func TestTraps(t *testing.T) { runAll(t, clib.Build(t), "traps", traps) }
 
 // TestAttacks: what a program does wrong, or many of its threads at once.
-func TestAttacks(t *testing.T) { runAll(t, "attacks", attacks) }
+func TestAttacks(t *testing.T) { runAll(t, clib.Build(t), "attacks", attacks) }
+
+// TestTraps_cgocheck2 runs all of them with a core that checks which pointers it gives to C.
+func TestTraps_cgocheck2(t *testing.T) {
+	if !testkit.All() {
+		t.Skip("without TAGBUS_TESTS=all")
+	}
+	dir := clib.BuildChecking(t)
+	t.Run("traps", func(t *testing.T) { runAll(t, dir, "traps", traps) })
+	t.Run("attacks", func(t *testing.T) { runAll(t, dir, "attacks", attacks) })
+}
 
 // runAll runs the tests of a program in C.
-func runAll(t *testing.T, source string, want []string) {
+func runAll(t *testing.T, dir, source string, want []string) {
 	t.Helper()
-	dir := clib.Build(t)
 	program := clib.Compile(t, "gcc", source, append(append([]string{"-std=c11"}, strict...), append([]string{sources + source + ".c"}, clib.Link(dir)...)...)...)
 	out, _ := exec.Command(program).Output() // it names its tests, and fails
 	if got := strings.Fields(string(out)); !slices.Equal(got, want) {

@@ -68,7 +68,7 @@ func TestMusl(t *testing.T) {
 	}
 	// Debian's musl lacks the headers of the kernel.
 	headers := []string{"-std=c11", "-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu", "-idirafter", "/usr/include/aarch64-linux-gnu"}
-	library := clib.Compile(t, "musl-gcc", "libtagbus.so.0", append(headers, "-fPIC", "-shared", "bindings/c/libtagbus.c")...)
+	library := clib.Compile(t, "musl-gcc", "libtagbus.so.0", append(append(headers, "-fPIC", "-shared"), clib.Library(t)...)...)
 	program := clib.Compile(t, "musl-gcc", "load", append(headers, sources+"load.c")...)
 	cmd := exec.CommandContext(t.Context(), program, library, filepath.Join(tmp, "bus"))
 	cmd.Env = append(os.Environ(), "TAGBUS_CORE="+filepath.Join(dir, "libtagbus-core.so"))

@@ -43,35 +43,64 @@ func Compiler(tb testing.TB, name string) string {
 	return path
 }
 
-var build struct {
+// built is a library of this test process.
+type built struct {
 	sync.Once
 	dir    string
 	failed string
 }
 
+var usual, checking built
+
 // Build returns the folder of libtagbus.so and libtagbus-core.so. It builds them as make lib does,
 // unless that was done of the same sources.
 func Build(tb testing.TB) (dir string) {
 	tb.Helper()
+	return usual.make(tb, "lib")
+}
+
+// BuildChecking is Build with a core that checks each pointer that memory of C gets (cgocheck2).
+func BuildChecking(tb testing.TB) (dir string) {
+	tb.Helper()
+	return checking.make(tb, "lib-cgocheck2", "GOEXPERIMENT=cgocheck2")
+}
+
+// make builds a library in a folder below bin.
+func (b *built) make(tb testing.TB, folder string, env ...string) (dir string) {
+	tb.Helper()
 	Compiler(tb, "gcc")
 	testkit.DependsOnTree()
 	root := Root(tb)
-	build.Do(func() { build.dir, build.failed = makeLibrary(root) })
-	if build.failed != "" {
-		tb.Fatal(build.failed)
+	b.Do(func() { b.dir, b.failed = makeLibrary(root, folder, env...) })
+	if b.failed != "" {
+		tb.Fatal(b.failed)
 	}
-	return build.dir
+	return b.dir
 }
 
 // makeLibrary runs scripts/lib.sh, which waits for another one that runs.
-func makeLibrary(root string) (dir, failed string) {
-	dir = filepath.Join(root, "bin", "lib")
+func makeLibrary(root, folder string, env ...string) (dir, failed string) {
+	dir = filepath.Join(root, "bin", folder)
 	cmd := exec.Command(filepath.Join(root, "scripts", "lib.sh"))
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false") // else a commit, or a change of any file, has it linked again
+	cmd.Env = append(append(os.Environ(), "OUT="+dir, "GOFLAGS=-buildvcs=false"), env...) // else a commit, or a change of any file, has it linked again
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", "scripts/lib.sh: " + err.Error() + "\n" + string(out)
 	}
 	return dir, ""
+}
+
+// Library returns the sources of libtagbus.so, from the root of the repository, and what it is linked with.
+func Library(tb testing.TB) (args []string) {
+	tb.Helper()
+	root := Root(tb)
+	files, err := filepath.Glob(filepath.Join(root, "bindings/c/*.c"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, file := range files {
+		args = append(args, "bindings/c/"+filepath.Base(file))
+	}
+	return append(args, "-ldl", "-lpthread")
 }
 
 // Compile compiles a program, and returns its path. Anything that the compiler says fails the test. What was

@@ -42,7 +42,12 @@ HOLDS(offsetof(tagbus_event, tag) == 72);
 HOLDS(offsetof(tagbus_event, count) == 80);
 
 /* The writer is all in the program, which may be older than the library. */
+HOLDS(offsetof(tagbus_writer, publisher) == 0);
+HOLDS(offsetof(tagbus_writer, timeout_ms) == 8);
+HOLDS(offsetof(tagbus_writer, count) == 16);
+HOLDS(offsetof(tagbus_writer, used) == 24);
 HOLDS(offsetof(tagbus_writer, messages) == 32);
+HOLDS(offsetof(tagbus_writer, bytes) == 32 + 512 * 32);
 HOLDS(sizeof(tagbus_writer) == 32 + 512 * 32 + 65536);
 
 int use_of_the_writer(tagbus_writer *w, tagbus_publisher *p);

@@ -402,7 +402,7 @@ static void close_other(void *user, const tagbus_batch *b)
 		usleep(100);
 	code = tagbus_subscriber_close(m->other);
 	CHECK(code == TAGBUS_OK || code == TAGBUS_EWOULDDEADLOCK, "got %d", code);
-	m->result = code == TAGBUS_OK ? 1 : 2;
+	__atomic_store_n(&m->result, code == TAGBUS_OK ? 1 : 2, __ATOMIC_SEQ_CST);
 }
 
 static void close_each_other(void)
