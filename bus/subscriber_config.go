@@ -95,7 +95,7 @@ type SubscriptionConfig struct {
 
 	// Batches keeps what comes for a subscription without handler page by page, for
 	// Subscription.Batches and TakeBatch. Where the transport can spare the memory nothing is
-	// copied. Messages works, too. Until they are taken, pages hold at most four times
+	// copied. Messages works, too. Until they are taken, pages hold at most five times
 	// SubscriberConfig.QueueBytes of memory. Default: messages are copied, one by one.
 	Batches bool
 

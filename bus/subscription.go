@@ -96,7 +96,7 @@ func newSubscription(owner *Subscriber, id uint64, set tags.Set, h handlers, cfg
 		}
 	}
 	if !cfg.Batches || !cfg.Policy.Lossless() {
-		sub.inbox = newInbox(owner.cfg.QueueBytes, cfg.Policy.Kind, owner.retainer)
+		sub.inbox = newInbox(owner, cfg.Policy.Kind)
 		sub.overflow = sub.overflows
 	}
 	return sub

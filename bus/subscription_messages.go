@@ -21,6 +21,7 @@ import (
 // to the goroutine that iterates.
 type inbox struct {
 	box    *mailbox.Box[sourceTag, queued]
+	bell   bell
 	origin retain.Origin // of the messages that are being read
 
 	// Reader only.
@@ -47,9 +48,13 @@ type queued struct {
 	publisher *Peer
 }
 
-func newInbox(limit int, kind PolicyKind, r *retain.Retainer) *inbox {
-	in := &inbox{box: mailbox.New[sourceTag, queued](limit, subscription.PolicyKind(kind))}
-	in.origin.Init(r, func() (netio.Retained, error) { return retain.Heap(in.box.Leave()), nil })
+func newInbox(owner *Subscriber, kind PolicyKind) *inbox {
+	in := &inbox{box: mailbox.New[sourceTag, queued](owner.cfg.QueueBytes, subscription.PolicyKind(kind))}
+	in.bell.init(owner.loop, func() bool {
+		in.box.Wake()
+		return true
+	})
+	in.origin.Init(owner.retainer, func() (netio.Retained, error) { return retain.Heap(in.box.Leave()), nil })
 	return in
 }
 
@@ -164,13 +169,16 @@ func (sub *Subscription) enqueue(src *source, m Message) bool {
 	if !sub.cfg.Policy.Lossless() {
 		taken := sub.inbox.box.PushLossy(sourceTag{src, m.Tag}, q, data, sub.overflow)
 		if sub.shelf != nil {
-			sub.shelf.told()
+			sub.shelf.told(len(data))
+		} else {
+			sub.inbox.told(len(data))
 		}
 		return taken
 	}
 	if sub.inbox.box.Push(q, data) {
 		sub.stall(src)
 	}
+	sub.inbox.told(len(data))
 	return true
 }
 
@@ -186,7 +194,16 @@ func (sub *Subscription) enqueueRun(src *source, m Message) (messages, bytes int
 	if sub.inbox.box.PushRun(q, run, bytes+messages*mailbox.MessageBytes) {
 		sub.stall(src)
 	}
+	sub.inbox.told(len(run))
 	return messages, bytes
+}
+
+// told has a reader that waits woken at the end of the turn. Loop only.
+func (in *inbox) told(bytes int) {
+	in.bell.bytes += bytes
+	if in.box.Waits() {
+		in.bell.ring()
+	}
 }
 
 // stall stops reading from a publisher until unpause. Loop only.

@@ -20,7 +20,7 @@ const (
 	leastShared = 2 << 10
 
 	// mostShared is how many times its size the memory of a page may have.
-	mostShared = 4
+	mostShared = 5
 
 	parcelMessages = 1024     // of one that is made of single messages
 	ownBytes       = 64 << 10 // of its memory, and of that of a free one
@@ -52,8 +52,8 @@ type shelf struct {
 	waits atomic.Bool // take has found nothing, and is to be told
 
 	// Loop only.
-	open    *parcel // of the page that is being delivered
-	telling bool    // tell is posted
+	open *parcel // of the page that is being delivered
+	bell bell
 }
 
 // reading is what Messages has taken, for one iteration after the other. One goroutine at a time.
@@ -129,7 +129,9 @@ func (s *share) Release() {
 }
 
 func newShelf(sub *Subscription, limit int) *shelf {
-	return &shelf{sub: sub, limit: limit, woken: make(chan struct{}, 1)}
+	s := &shelf{sub: sub, limit: limit, woken: make(chan struct{}, 1)}
+	s.bell.init(sub.owner.loop, s.wake)
+	return s
 }
 
 // add adds a message of the page that is being delivered. Loop only.
@@ -193,6 +195,7 @@ func (s *shelf) commit(d *dispatcher) {
 		return
 	}
 	s.filled.Push(p)
+	size := p.size // from here on a reader may have it
 	s.cost += p.cost()
 	s.full = s.cost >= s.limit
 	full := s.full
@@ -200,7 +203,7 @@ func (s *shelf) commit(d *dispatcher) {
 	if full {
 		s.sub.stall(d.src)
 	}
-	s.told()
+	s.told(size)
 }
 
 // share keeps the memory of the page that is being delivered, nil: it is to be copied. What is
@@ -260,33 +263,27 @@ func (s *shelf) deliver(d *dispatcher, p *parcel) {
 }
 
 // told has those that wait for something told, at the end of the turn. Loop only.
-func (s *shelf) told() {
-	if s.waits.Load() && !s.telling {
-		s.telling = true
-		if !s.sub.owner.loop.Post(s.tell) {
-			s.tell()
-		}
+func (s *shelf) told(bytes int) {
+	s.bell.bytes += bytes
+	if s.waits.Load() {
+		s.bell.ring()
 	}
 }
 
-// tell tells those that wait. Loop only.
-func (s *shelf) tell() {
-	s.telling = false
-	s.wake()
-}
-
-// wake tells those that wait, if any do.
-func (s *shelf) wake() {
+// wake tells those that wait, if any do, and reports whether they may be goroutines.
+func (s *shelf) wake() bool {
 	if !s.waits.Swap(false) {
-		return
+		return false
 	}
 	select {
 	case s.woken <- struct{}{}:
 	default:
 	}
-	if ready := s.ready.Load(); ready != nil {
+	ready := s.ready.Load()
+	if ready != nil {
 		(*ready)()
 	}
+	return ready == nil
 }
 
 // end ends the shelf behind its parcels. The first call decides the reason; nil: there is none.

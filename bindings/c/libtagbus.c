@@ -208,8 +208,48 @@ static int grow(void)
 	return 1;
 }
 
-/* A box keeps room for so many messages while it is free. */
-#define KEPT_MESSAGES 8192
+/* Room for messages that is free, the newest first: it is in the cache of the processor. Boxes go round
+ * all, so rows of their own would push everything else out of the cache. */
+typedef struct rows {
+	struct rows *next;
+	size_t room; /* of messages */
+} rows;
+
+static rows *free_rows; /* boxes_lock is held */
+static int rows_kept;
+
+#define KEPT_ROWS 64
+#define KEPT_MESSAGES 8192 /* of rows */
+
+/* rows_take gives the newest rows to a box. boxes_lock is held. */
+static void rows_take(tagbus_box *b)
+{
+	rows *newest = free_rows;
+	if (newest == NULL)
+		return;
+	free_rows = newest->next;
+	rows_kept--;
+	b->room = newest->room;
+	b->messages = (tagbus_message *)(void *)newest;
+}
+
+/* rows_leave takes the rows of a box back. boxes_lock is held. */
+static void rows_leave(tagbus_box *b)
+{
+	rows *newest = (rows *)(void *)b->messages;
+	if (newest != NULL && b->room <= KEPT_MESSAGES && rows_kept < KEPT_ROWS) {
+		newest->room = b->room;
+		newest->next = free_rows;
+		free_rows = newest;
+		rows_kept++;
+	} else {
+		free(newest);
+	}
+	b->room = 0;
+	b->messages = NULL;
+	b->batch.messages = NULL;
+	b->batch.count = 0;
+}
 
 static void no_memory(void)
 {
@@ -225,6 +265,7 @@ static tagbus_box *box_new(size_t messages, int ids)
 		no_memory();
 	b = free_first;
 	free_first = b->next;
+	rows_take(b);
 	pthread_mutex_unlock(&boxes_lock);
 	b->next = NULL;
 	if (b->room < messages) {
@@ -263,12 +304,9 @@ static int box_release(tagbus_box *b)
 	core.box_free(b->token);
 	free(b->ids);
 	b->ids = NULL;
-	if (b->room > KEPT_MESSAGES) {
-		free(b->messages);
-		b->messages = NULL;
-		b->room = 0;
-	}
-	pthread_mutex_lock(&boxes_lock); /* to the end: what was released is found to be for long */
+	pthread_mutex_lock(&boxes_lock);
+	rows_leave(b);
+	/* To the end: what was released is found to be for long. */
 	b->next = NULL;
 	if (free_first == NULL)
 		free_first = b;

@@ -106,7 +106,7 @@ var table = []rule{
 	}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/positions", "bus/internal/coarseclock", "subscription", "tags"}},
 	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory"}},
-	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
+	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"bus/internal/ring", "subscription"}},
 	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
 		"internal/build", "internal/sanitize", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
 	}},

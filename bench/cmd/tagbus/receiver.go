@@ -30,6 +30,10 @@ func newReceiver(o load.Options, n *node.Node, of bus.SubscriberConfig) *receive
 	case "messages":
 		r.subscription, err = s.SubscribeWith(wanted(o), nil, cfg)
 		go r.iterate()
+	case "batches":
+		cfg.Batches = true
+		r.subscription, err = s.SubscribeWith(wanted(o), nil, cfg)
+		go r.iterateBatches()
 	case "channel":
 		copies, mem := make(chan []byte, waiting), new(slab)
 		r.subscription, err = s.SubscribeWith(wanted(o), func(m bus.Message) { copies <- mem.clone(m.Data) }, cfg)
@@ -64,6 +68,19 @@ func (r *receiver) iterate() {
 		load.Must(err)
 		if r.take(m.Data) {
 			return
+		}
+	}
+}
+
+func (r *receiver) iterateBatches() {
+	var messages []bus.Message
+	for b, err := range r.subscription.Batches(context.Background()) {
+		load.Must(err)
+		messages = b.AppendTo(messages[:0])
+		for i := range messages {
+			if r.take(messages[i].Data) {
+				return
+			}
 		}
 	}
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Command int     // bytes of the messages on tag 1 that an open loop has beside those on tag 0; 0: none
 	Busy    int     // tagbus: goroutines of a subscriber that compute all the time
 	Channel bool    // answers in ping-pong reach the goroutine that waits through a channel
-	Receive string  // tagbus: handler, messages, channel or batch
+	Receive string  // tagbus: handler, messages, batches, channel or batch
 
 	Way        string        // of the system: flush, handle, batch, zerocopy
 	Set        string        // how a subscriber asks for the tags: exact, ranges, masks
@@ -73,7 +73,7 @@ func Parse() Options {
 	flag.IntVar(&o.Command, "command", 0, "bytes of the messages on tag 1")
 	flag.IntVar(&o.Busy, "busy", 0, "goroutines of a subscriber that compute")
 	flag.BoolVar(&o.Channel, "channel", false, "answers come through a channel")
-	flag.StringVar(&o.Receive, "receive", "handler", "handler, messages, channel or batch")
+	flag.StringVar(&o.Receive, "receive", "handler", "handler, messages, batches, channel or batch")
 	flag.StringVar(&o.Way, "way", "", "variant of the system")
 	flag.StringVar(&o.Set, "set", "exact", "exact, ranges or masks")
 	flag.IntVar(&o.Wanted, "wanted", 0, "tags that a subscriber asks for")

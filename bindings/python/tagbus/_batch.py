@@ -149,8 +149,8 @@ class Batch:
 
     def _struct(self) -> Any:
         if self._fields is None:
-            memory = _Memory(self._page, _address(self._messages), 32 * len(self))
-            self._fields = np.asarray(memory).view(MESSAGE)
+            memory = _Memory(self._page, _address(self._messages), MESSAGE.itemsize * len(self))
+            self._fields = np.ndarray((len(self),), MESSAGE, np.asarray(memory))
         return self._fields
 
     def _column(self, name: str) -> Any:
@@ -250,6 +250,8 @@ class Batch:
         """
         _need_numpy("array")
         dtype = np.dtype(dtype)
+        if tag is None and self._c.count == 1 and self._c.page != ffi.NULL:
+            return self._one(dtype)
         rows = self._struct()
         if tag is not None:
             rows = rows[rows["tag"] == tag]
@@ -257,20 +259,24 @@ class Batch:
         if n == 0:
             return _frozen(np.empty((0, 0), dtype))
         sizes, size = rows["size"], int(rows["size"][0])
-        if (sizes != size).any():
+        if np.count_nonzero(sizes != size):
             raise ValueError(f"messages of {sizes.min()} to {sizes.max()} bytes make no array: use arrays, or tag")
-        if size % dtype.itemsize != 0:
-            raise ValueError(f"messages of {size} bytes are no multiple of {dtype} with {dtype.itemsize}")
-        columns = size // dtype.itemsize
+        columns = _columns(size, dtype)
         out = self._strided(rows["data"], size, dtype, columns)
         return out[:, 0] if columns == 1 else out
+
+    def _one(self, dtype: Any) -> Any:
+        """Return the array of a batch of one message, whose data is the page."""
+        columns = _columns(self._c.page_bytes, dtype)
+        shape = (1,) if columns == 1 else (1, columns)
+        return np.ndarray(shape, dtype, self.page)
 
     def _strided(self, addresses: Any, size: int, dtype: Any, columns: int) -> Any:
         n = len(addresses)
         if size == 0:
             return _frozen(np.empty((n, 0), dtype))
         distance = int(addresses[1]) - int(addresses[0]) if n > 1 else size
-        if distance >= size and (n < 3 or (np.diff(addresses) == distance).all()):
+        if distance >= size and not np.count_nonzero(addresses[1:] - addresses[:-1] != np.uint64(distance)):
             first = int(addresses[0])
             memory = np.asarray(_Memory(self._page, first, distance * (n - 1) + size))
             return np.ndarray((n, columns), dtype, memory, strides=(distance, dtype.itemsize))
@@ -288,6 +294,13 @@ class Batch:
             np.asarray(_Memory(self._page, a, n)).view(dtype) if n else _frozen(np.empty(0, dtype))
             for a, n in zip(rows["data"].tolist(), rows["size"].tolist())
         ]
+
+
+def _columns(size: int, dtype: Any) -> int:
+    """Return how many items a message of size bytes has."""
+    if size % dtype.itemsize != 0:
+        raise ValueError(f"messages of {size} bytes are no multiple of {dtype} with {dtype.itemsize}")
+    return int(size // dtype.itemsize)
 
 
 def _frozen(array: Any) -> Any:

@@ -27,7 +27,7 @@ func (b *Box[K, M]) PushLossy(key K, m M, data []byte, lost func(K)) (taken bool
 	if b.ended {
 		return true
 	}
-	f := &b.filled
+	f := b.filling
 	switch b.kind {
 	case subscription.DropOldest:
 		f.dropOldest(b.limit, lost)
@@ -39,7 +39,6 @@ func (b *Box[K, M]) PushLossy(key K, m M, data []byte, lost func(K)) (taken bool
 			return false
 		}
 		f.append(m, data, len(data)+MessageBytes)
-		b.wake()
 		return true
 	}
 	if 2*f.dropped > f.cost {
@@ -50,7 +49,6 @@ func (b *Box[K, M]) PushLossy(key K, m M, data []byte, lost func(K)) (taken bool
 	if f.tight {
 		f.newest[key] = len(f.messages) - 1
 	}
-	b.wake()
 	return true
 }
 

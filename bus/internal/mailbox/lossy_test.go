@@ -93,8 +93,8 @@ func testLossyBox(t *testing.T, kind subscription.PolicyKind, r *rand.Rand) {
 		if got, want := mail.PushLossy(x.key, x.m, []byte(x.data), count), model.push(x); got != want {
 			t.Fatalf("message %d: taken: got %v, want %v", n, got, want)
 		}
-		if holds := mail.filled.holds(); holds != model.size() || mail.filled.cost > 2*(holds+len(x.data)+MessageBytes) {
-			t.Fatalf("message %d: got %d bytes in %d, want %d in at most twice that", n, holds, mail.filled.cost, model.size())
+		if holds := mail.filling.holds(); holds != model.size() || mail.filling.cost > 2*(holds+len(x.data)+MessageBytes) {
+			t.Fatalf("message %d: got %d bytes in %d, want %d in at most twice that", n, holds, mail.filling.cost, model.size())
 		}
 	}
 	readBoth(t, mail, model)

@@ -169,7 +169,7 @@ func TestAReaderThatWaitsIsWoken(t *testing.T) {
 		wake func(mail *box, cancel context.CancelCauseFunc)
 		want error
 	}{
-		{"by a message", func(mail *box, _ context.CancelCauseFunc) { mail.Push(1, nil) }, nil},
+		{"by a message", func(mail *box, _ context.CancelCauseFunc) { mail.Push(1, nil); mail.Wake() }, nil},
 		{"by the end", func(mail *box, _ context.CancelCauseFunc) { mail.Close(nil) }, ErrEnd},
 		{"by an end with a reason", func(mail *box, _ context.CancelCauseFunc) { mail.Close(cause) }, cause},
 		{"by the end of its context", func(_ *box, cancel context.CancelCauseFunc) { cancel(cause) }, cause},
@@ -245,7 +245,9 @@ func TestABoxBetweenTwoGoroutines(t *testing.T) {
 		data := make([]byte, 0, 16)
 		for i := range count {
 			data = strconv.AppendInt(data[:0], int64(i), 10)
-			if mail.Push(i, data[:len(data)*(i&1)]) {
+			full := mail.Push(i, data[:len(data)*(i&1)])
+			mail.Wake()
+			if full {
 				<-room
 			}
 		}
