@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bindings has only tests: of the headers for C++, and of the examples of all languages against
-// each other. The languages are in its folders.
+// Package bindings has only tests: of the headers for C++, of the examples of all languages against
+// each other, and of what docs/guarantees.md promises, from C and Python against Go. The languages are in its folders.
 package bindings
