@@ -3,6 +3,7 @@
 package check
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 
 // serversDo is what to do about a problem whose text does not say it.
 const serversDo = "look whether the servers of --bus run, and whether this host reaches them"
+
+// crowdedDo is what to do about more entries than programs follow.
+const crowdedDo = "remove entries that no program of yours announces, and use a name for each part of the bus (etcd://HOST/NAME)"
 
 // slowServers is how long a list of all entries takes where nothing is wrong.
 const slowServers = time.Second
@@ -75,9 +79,12 @@ func judgeServers(s *seen) []Finding {
 	}
 	f := &findings{group: "directory"}
 	for _, err := range s.servers.problems {
-		if s.listed() {
+		switch {
+		case errors.Is(err, directory.ErrCrowded):
+			f.add(Error, "directory-problem", s.bus, crowdedDo, "%s", cli.Text(err))
+		case s.listed():
 			f.add(Warning, "directory-problem", s.bus, serversDo, "%s", cli.Text(err))
-		} else {
+		default:
 			f.add(Error, "directory-unreachable", s.bus, serversDo,
 				"%s: programs of this host find no others now, and connections that there are stay", cli.Text(err))
 		}

@@ -77,6 +77,7 @@ var wrongs = []wrong{
 		onServers(time.Second, errors.New("no server answers"))(s)
 	}},
 	{"the servers have problems", onServers(time.Millisecond, errors.Join(errors.New("key b is damaged"), fmt.Errorf("c: %w", errors.New("d"))))},
+	{"the servers have too many entries", onServers(time.Millisecond, fmt.Errorf("70000 of 65536: %w", directory.ErrCrowded))},
 	{"the servers are slow", onServers(2300*time.Millisecond, nil)},
 	{"the folder is missing", folderFails(&file.PathError{Path: "/bus", Err: file.ErrVanished, Hint: "x"})},
 	{"the folder is a file", folderFails(&file.PathError{Path: "/bus", Err: file.ErrNotDirectory, Hint: "give the path of a folder"})},
