@@ -128,7 +128,7 @@ var words = map[string]word{
 			return "its connection " + how + because(p.Why) + "; it has come back"
 		}
 		return "it is cut off again and again: its connections " + how + "; the last" + because(p.Why)
-	}, "if it took nothing, make it faster, or raise publisher --max-stall, or the time of its --policy disconnect; else look whether it is stopped at times, and at the network between the two"},
+	}, "if it took nothing, make it faster, or raise --max-stall of the other side, or the time of its --policy disconnect; else look whether it is stopped at times, and at the network between the two"},
 	Resending: {func(p *Problem) string {
 		share := units.FormatFigure(100 * float64(p.Count) / float64(max(1, p.Of)))
 		return fmt.Sprintf("the network loses what is sent to it: %s of %s of TCP were sent again (%s %%)%s",
