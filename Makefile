@@ -112,18 +112,8 @@ elsewhere: ## builds for other processors, with tests of a 32-bit one; macOS and
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..
 
-# With the tag libfabric other files belong to the build. What both have in common
-# is not looked at again.
-lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute)
-	CGO_ENABLED=0 $(TOOL) golangci-lint run ./...
-	@if command -v gcc >/dev/null; then set -x; CGO_ENABLED=1 $(TOOL) golangci-lint run ./cmd/libtagbus/core; \
-	else echo "SKIPPED: golangci-lint of the C library needs gcc (Debian: gcc libc6-dev)"; fi
-	@if pkg-config --exists libfabric 2>/dev/null; then set -x; \
-		CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags libfabric,netgo,osusergo $$(scripts/libfabric-packages.sh files | sed 's,^tagbus,.,'); \
-	else echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"; fi
-	cd tools && go tool golangci-lint run ./...
-	cd bench && CGO_ENABLED=0 go tool -modfile=../tools/go.mod golangci-lint run ./...
-	cd directory/etcd && CGO_ENABLED=0 go tool -modfile=../../tools/go.mod golangci-lint run ./...
+lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute), all parts of it
+	@scripts/lint.sh
 
 fmt: ## format the code as lint wants it
 	$(TOOL) golangci-lint fmt

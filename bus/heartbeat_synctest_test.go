@@ -3,6 +3,7 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"sync"
@@ -99,7 +100,7 @@ func TestPublisher_aSilentPeerIsFoundOutInTime(t *testing.T) {
 						bus.SubscriberConfig{Common: bus.Common{HeartbeatInterval: test.interval, HeartbeatTimeout: test.timeout}}, ignore)
 					time.Sleep(time.Minute + 1234*time.Millisecond)
 					if name != test.name+", idle" {
-						go keepPublishing(t, p, time.Hour)
+						go keepPublishing(t.Context(), p, time.Hour)
 						time.Sleep(time.Second + 2*time.Millisecond)
 					}
 					test.fault(b, p, s)
@@ -119,12 +120,12 @@ func TestPublisher_aSilentPeerIsFoundOutInTime(t *testing.T) {
 
 // keepPublishing publishes a message every 100 ms, in vain or not, until the test ends
 // or the time is over. It does so on the loop, since no goroutine of a stopped program runs.
-func keepPublishing(t *testing.T, p *publisher, d time.Duration) {
+func keepPublishing(ctx context.Context, p *publisher, d time.Duration) {
 	until := time.Now().Add(d)
 	for time.Now().Before(until) && p.loop.Post(func() { _ = p.Publish(1, nil) }) {
 		select {
 		case <-time.After(100 * time.Millisecond):
-		case <-t.Context().Done():
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -34,6 +34,7 @@ type link struct {
 	// The tick needs only the next ones of most links: they are close together.
 	state   linkState
 	stalled bool          // reported
+	held    time.Duration // for which this side stood still just before the end of the connection
 	limit   time.Duration // the shortest maxStall of the lanes at the last tick; 0: none
 	pausing int           // reasons not to read, see pause
 	fault   error         // why this side closes, or has closed

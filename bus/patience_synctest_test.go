@@ -20,7 +20,7 @@ func TestSubscriber_thatIsPausedIsNotCut(t *testing.T) {
 		fill(t, p, 1)
 		published := p.Stats().Messages
 		time.Sleep(17*time.Minute + 1234*time.Millisecond)
-		go keepPublishing(t, p, time.Hour)
+		go keepPublishing(t.Context(), p, time.Hour)
 		next := uint64(1)
 		for m, err := range sub.Messages(t.Context()) {
 			must(t, err)
@@ -103,7 +103,7 @@ func TestSubscriber_comesBackAfterASilence(t *testing.T) {
 		c := newCollector()
 		p, s, _ := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{}, func(m bus.Message) { c.data[m.Tag] = append(c.data[m.Tag], "") })
 		b.net.Partition(anyPort(p.host), anyPort(s.host))
-		go keepPublishing(t, p, 2*time.Minute)
+		go keepPublishing(t.Context(), p, 2*time.Minute)
 		time.Sleep(time.Minute)
 		b.net.Heal(anyPort(p.host), anyPort(s.host))
 		time.Sleep(3 * time.Minute)

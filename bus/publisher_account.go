@@ -131,9 +131,9 @@ func (l *link) endCause(cause error) error {
 	case l.parted:
 		return nil // what comes after a goodbye does not matter
 	case errors.Is(cause, io.EOF):
-		return ErrNoGoodbye
+		cause = ErrNoGoodbye
 	}
-	return cause
+	return blame(cause, l.held)
 }
 
 // acked settles the receipts that an Ack answers. An Ack for which no caller waits any

@@ -75,6 +75,7 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
+	l.held = p.heart.Held(time.Now())
 	l.deadline.Met()
 	p.alarms.Cancel(&l.grace)
 	p.groups.Drop(l)

@@ -67,13 +67,18 @@ func TestMessage_Retain_outlivesTheHandler(t *testing.T) {
 				}
 				if tt.queue {
 					sub := subscribe(t, s, tags.Of(1, 2), nil)
-					go publishNumbered(t, p, 300)
+					published := make(chan struct{})
+					go func() {
+						defer close(published)
+						publishNumbered(t, p, 300)
+					}()
 					for m, err := range sub.Messages(t.Context()) {
 						must(t, err)
 						if take(m); m.Counter == 150 {
 							break
 						}
 					}
+					<-published
 				} else {
 					subscribe(t, s, tags.Of(1, 2), take)
 					publishNumbered(t, p, 300)

@@ -181,13 +181,17 @@ func TestPublisher_Drain_theWaitForALostSubscriberEnds(t *testing.T) {
 			r.reset()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
+			closing := make(chan error, 1)
 			if closed {
-				time.AfterFunc(time.Second/2, func() { must(t, r.pub.Close()) })
+				time.AfterFunc(time.Second/2, func() { closing <- r.pub.Close() })
 			}
 			start := time.Now()
 			err := r.pub.Drain(ctx)
 			if took := time.Since(start); err == nil || took > time.Second {
 				t.Errorf("closed %v: got %v after %v, want an error after a second at most", closed, err, took)
+			}
+			if closed {
+				must(t, <-closing)
 			}
 			r.bed.net.Heal(anyPort(r.pub.host), anyPort(r.sub.host))
 		})

@@ -32,6 +32,7 @@ type source struct {
 	telling  bool          // what is wanted and not granted is being looked for
 	failure  error         // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int           // reasons not to read, see pause
+	paused   time.Time     // since when there is one
 	events   events.Conn
 	out      sendqueue.Control // messages to the publisher, and the end in order
 	toldAt   time.Time         // when the publisher was last told how much was received
@@ -80,6 +81,7 @@ func (src *source) established(ep netio.Endpoint) {
 
 // lost cleans up after a connection, and dials again.
 func (src *source) lost(cause error) {
+	held := src.heldUp(time.Now())
 	wasReady := src.contact.closed()
 	src.requests.Lost()
 	if src.out.Parted() && errors.Is(cause, io.EOF) {
@@ -99,6 +101,8 @@ func (src *source) lost(cause error) {
 	}
 	if cause == nil {
 		cause = src.fault
+	} else if src.fault == nil {
+		cause = blame(cause, held)
 	}
 	if !wasReady { // it never worked: try the next address
 		if cause == nil {
@@ -180,9 +184,23 @@ func (src *source) event(e Event) { src.sub.events.Add(e, &src.events) }
 // pause stops reading from the publisher until each pause is undone by a resume. A new
 // connection begins paused if the last one was.
 func (src *source) pause() {
-	if src.pausing++; src.pausing == 1 && src.contact.Ready() && src.contact.ep != nil {
-		src.contact.ep.PauseReceive()
+	if src.pausing++; src.pausing == 1 {
+		src.paused = time.Now()
+		if src.contact.Ready() && src.contact.ep != nil {
+			src.contact.ep.PauseReceive()
+		}
 	}
+}
+
+// heldUp returns for how long this side has taken nothing of the publisher of late; 0: not for long.
+func (src *source) heldUp(now time.Time) time.Duration {
+	held := src.sub.heart.Held(now)
+	if src.pausing > 0 {
+		if paused := now.Sub(src.paused); paused >= time.Second {
+			held = max(held, paused)
+		}
+	}
+	return held
 }
 
 // resume undoes one pause.

@@ -80,10 +80,13 @@ func (d *dialing) look() {
 			return steps, false
 		}
 		d.looking = false
-		if found {
+		switch {
+		case found:
 			d.begin()
-		} else if d.again {
+		case d.again:
 			d.look()
+		default:
+			d.src.sub.checkReady()
 		}
 		if d.src.contact.Idle() {
 			d.src.unlisted()

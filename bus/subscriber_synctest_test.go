@@ -118,7 +118,9 @@ func TestSubscription_Messages_iterating(t *testing.T) {
 		b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0), 4096)
 		sub := subscribe(t, s, tags.Of(1), nil)
 		const total = 1000
+		published := make(chan struct{})
 		go func() {
+			defer close(published)
 			for i := range total {
 				if err := p.PublishContext(context.Background(), 1, fmt.Appendf(nil, "%0100d", i)); err != nil {
 					t.Error(err)
@@ -142,6 +144,7 @@ func TestSubscription_Messages_iterating(t *testing.T) {
 				}
 			}
 		}
+		<-published
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		for _, err := range sub.Messages(ctx) {

@@ -43,6 +43,7 @@ wanted=(
   "openssl version|openssl|the test that openssl takes the certificates of tagbus cert"
   "python_has cffi numpy pytest|python3 python3-cffi python3-numpy python3-pytest|the tests of the Python package"
   "tshark --version|tshark|the test that Wireshark reads the captures of tagbus rec convert"
+  "mypy --version|mypy|the test of the types of the Python package, with TAGBUS_TESTS=all"
 )
 if [ "${1:-}" = verbs ] || [ "${1:-}" = release ]; then
   wanted+=(

@@ -28,6 +28,9 @@ func TestPython(t *testing.T) {
 	if err := exec.Command(interpreter, "-c", "import cffi, numpy, pytest").Run(); err != nil {
 		t.Skip("needs Python with cffi, numpy and pytest (Debian: python3-cffi python3-numpy python3-pytest)")
 	}
+	if _, err := exec.LookPath("mypy"); err != nil && testkit.All() { // what pytest skips shows in its log only
+		t.Run("types", func(t *testing.T) { t.Skip("needs mypy (Debian: mypy)") })
+	}
 	testkit.DependsOnTree()
 	root, err := filepath.Abs("../..")
 	if err != nil {

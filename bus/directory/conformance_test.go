@@ -52,3 +52,21 @@ func TestFeed_conformance(t *testing.T) {
 		})
 	}
 }
+
+// TestFeed_crowded: of the kinds here only the folder follows a number of entries alone.
+func TestFeed_crowded(t *testing.T) {
+	t.Parallel() // it waits for the folder to be looked at
+	directorytest.RunCrowded(t, func(t *testing.T, room int) func() directory.Opened {
+		t.Helper()
+		folder := t.TempDir()
+		return func() directory.Opened {
+			d, err := file.Open(folder, file.Config{
+				Beat: 100 * time.Millisecond, Poll: 100 * time.Millisecond, CollectAfter: 20 * time.Second, MaxFiles: room,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+	})
+}

@@ -143,6 +143,7 @@ type Peer struct {
 	// remembers it: a peer that is cut off again and again is new at each look.
 	Broken          uint64    `json:"broken_connections,omitempty"` // ended without goodbye, closed here or there
 	StallsEnded     uint64    `json:"ended_stalls,omitempty"`       // of those: closed here because the peer took nothing
+	OwnStalls       uint64    `json:"own_stalls,omitempty"`         // and of those: closed there after this program took nothing
 	FirstBroken     time.Time `json:"first_broken,omitzero"`        // when the first of them ended
 	LastBroken      time.Time `json:"last_broken,omitzero"`         // when the last of them ended
 	BrokenReason    string    `json:"broken_reason,omitempty"`      // why the last of them ended; at most MaxReason bytes

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
@@ -33,4 +34,25 @@ func onServer(t *testing.T) func(t *testing.T) directory.Opened {
 		}
 		return d
 	}
+}
+
+// TestDirectory_crowded: those that are announced are told by a count of the servers.
+func TestDirectory_crowded(t *testing.T) {
+	t.Parallel()
+	server := embedded.Start(t)
+	directorytest.RunCrowded(t, func(t *testing.T, room int) func() directory.Opened {
+		t.Helper()
+		return func() directory.Opened {
+			d, err := etcd.Open(etcd.Config{
+				Endpoints: []string{server.Endpoint()}, Prefix: "/tagbus/test/", Expiry: expiry,
+				RequestTimeout: 15 * time.Second, AnnounceTimeout: 15 * time.Second,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			etcd.SetLimit(d, room)
+			etcd.CountEach(d, time.Millisecond)
+			return d
+		}
+	})
 }

@@ -36,7 +36,11 @@ type Directory struct {
 	settled chan struct{} // closed when the first Close has withdrawn all
 	around  *Directory    // whose clients these are; nil: it is no directory of clients
 
+	countEach time.Duration // how often entries are counted, at most
+
 	mu            sync.Mutex
+	full          error // there are more entries than the shelf has room for; nil: there are not, or nothing is watched
+	many          error // there are more than are followed, as counted; nil: there are not
 	closed        bool
 	keeping       bool
 	registrations map[string]*registration // by instance; those that are withdrawn, too, until the servers know
@@ -75,7 +79,7 @@ func newDirectory(config Config, servers *servers) *Directory {
 	d := &Directory{
 		config: config, servers: servers,
 		dirty: make(chan struct{}, 1), leased: make(chan struct{}, 1), settled: make(chan struct{}),
-		registrations: make(map[string]*registration),
+		registrations: make(map[string]*registration), countEach: countEach,
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.look.init(d)

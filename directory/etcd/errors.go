@@ -5,6 +5,7 @@ package etcd
 import (
 	"errors"
 
+	"tagbus/bus/directory"
 	"tagbus/internal/sanitize"
 )
 
@@ -28,9 +29,16 @@ var (
 	// ErrDamaged is reported for a key below the prefix whose name or value is no entry.
 	ErrDamaged = errors.New("directory/etcd: not an entry")
 
-	// ErrTooMany is reported when the servers have more entries than are kept.
-	ErrTooMany = errors.New("directory/etcd: too many entries")
+	// ErrTooMany is reported when the servers have more entries than are kept: some are not
+	// found. It matches directory.ErrCrowded.
+	ErrTooMany error = tooMany{}
 )
+
+// tooMany is the type of ErrTooMany.
+type tooMany struct{}
+
+func (tooMany) Error() string        { return "directory/etcd: too many entries" }
+func (tooMany) Is(target error) bool { return target == directory.ErrCrowded }
 
 // TooLargeError reports an entry whose bytes the servers would not take. Announce and
 // Update return it before anything is sent. It matches ErrTooLarge.

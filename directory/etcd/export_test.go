@@ -2,8 +2,13 @@
 
 package etcd
 
+import "time"
+
 // SetLimit sets how many entries are kept. d must not look yet.
 func SetLimit(d *Directory, limit int) { d.look.shelf.limit = limit }
+
+// CountEach sets how often entries are counted. d must have announced nothing yet.
+func CountEach(d *Directory, each time.Duration) { d.countEach = each }
 
 // The sizes of pages of lists.
 const (

@@ -142,7 +142,7 @@ func (d *Directory) tell(r *registration) {
 	if !r.known && !r.withdrawn {
 		return // Announce returns it
 	}
-	r.Tell(cmp.Or(r.err, d.lease.err))
+	r.Tell(cmp.Or(r.err, d.lease.err, d.full, d.many))
 }
 
 // put writes an entry with the lease of this process.

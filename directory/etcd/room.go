@@ -3,6 +3,8 @@
 package etcd
 
 import (
+	"fmt"
+
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 )
@@ -21,12 +23,21 @@ func weightOf(e directory.Entry, value []byte) int {
 	return rest + min(len(value), codec.MaxFieldBytes) + part*e.Tags.Parts()
 }
 
+// fill says that there is no room for an entry.
+func (s *shelf) fill(instance string) {
+	s.full = true
+	err := s.d.crowding(fmt.Sprintf("more than %d, or more than %d MB of them, so that %s and maybe others are not found", s.limit, s.heaviest>>20, instance))
+	s.d.feed.Report(tooManySource, err)
+	s.d.setCrowded(&s.d.full, err)
+}
+
 // roomAgain reports whether there is room for entries that had none.
 func (s *shelf) roomAgain() bool {
-	if !s.full || len(s.items) > s.limit/10*9 || s.weight > s.heaviest/10*9 {
+	if !s.full || len(s.items) > s.limit*9/10 || s.weight > s.heaviest/10*9 {
 		return false
 	}
 	s.full = false
 	s.d.feed.Report(tooManySource, nil)
+	s.d.setCrowded(&s.d.full, nil)
 	return true
 }

@@ -225,9 +225,7 @@ func (s *shelf) put(instance string, kv *mvccpb.KeyValue) {
 	old := s.items[instance]
 	weight := weightOf(e, kv.Value)
 	if !s.hasRoom(old, weight) {
-		s.full = true
-		s.d.feed.Report(tooManySource, fmt.Errorf("%w: more than %d entries or %d MB of them with the prefix %s, so that %s and maybe others are not found: "+
-			"use several names of buses, and look for entries that no program of yours announces", ErrTooMany, s.limit, s.heaviest>>20, sanitize.Text(s.d.config.Prefix), instance))
+		s.fill(instance)
 		return
 	}
 	i := old

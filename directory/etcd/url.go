@@ -196,12 +196,21 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 
 // latest returns the certificate that stands in files now, so that one that is renewed needs
 // no restart, and last if they cannot be used: they may be about to be replaced.
+//
+// Blocks: for stuck.Patience, if their file system does not answer: the last one is used then.
 func latest(last *tls.Certificate, cert, key string) *tls.Certificate {
-	pair, err := stuck.LoadX509KeyPairAside(cert, key)
-	if err != nil {
+	found := make(chan *tls.Certificate, 1)
+	stuck.Await(func() {
+		if pair, err := stuck.LoadX509KeyPairAside(cert, key); err == nil {
+			found <- &pair
+		}
+	})
+	select {
+	case pair := <-found:
+		return pair
+	default:
 		return last
 	}
-	return &pair
 }
 
 // passwordOf reads the first line of a file.

@@ -15,12 +15,14 @@ import (
 func (d *Directory) stayThere() {
 	timer := time.NewTimer(jittered(d.config.Expiry))
 	defer timer.Stop()
+	var counting time.Time // not before then
 	for {
 		select {
 		case <-d.ctx.Done():
 			return
 		case <-timer.C:
 			d.verify()
+			counting = d.countIfDue(counting)
 			timer.Reset(jittered(d.config.Expiry))
 		}
 	}

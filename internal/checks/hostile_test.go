@@ -42,7 +42,7 @@ const hostile = "x\x1b[2J\nsubscriber: all is well\r\x00\u202e\u2066\u0085\u2028
 var shownErrors = []error{
 	&acl.PolicyError{},
 	&bus.PublishError{}, &bus.RowError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
-	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{}, &bus.SizeError{},
+	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.OwnStallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{}, &bus.SizeError{},
 	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.AddressLimitError{}, &bus.AddressGoneError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{}, &bus.AccessError{}, &bus.SignerError{},
 	&directory.FieldError{}, &directory.UnknownSchemeError{}, &file.PathError{}, &observer.VersionError{},
 	&signed.RefusedError{}, &identity.NameError{}, &identity.ChainError{}, &identity.FileError{},

@@ -109,6 +109,20 @@ func Say(say func(Note)) {
 // Threads: any. Blocks: never.
 func Late() (n Note, ok bool) { return process.oldest("") }
 
+// Waiting returns the call that is waited for longest, however short that has been; ok: there is one.
+//
+// Threads: any. Blocks: never.
+func Waiting() (n Note, ok bool) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	for w := range process.all {
+		if !ok || w.since.Before(n.Since) {
+			n, ok = w.note(), true
+		}
+	}
+	return n, ok
+}
+
 // IsLate reports whether a call for a file has not returned for Patience.
 func IsLate(path string) bool {
 	_, late := process.oldest(path)

@@ -102,7 +102,7 @@ type Suite struct {
 	ConnectTimeout time.Duration
 
 	// Patience is how long something that must happen may take. It is spent
-	// only by a test that fails. Default 30 s.
+	// only by a test that fails. Default 5 min.
 	Patience time.Duration
 
 	buffers     int // send buffers of an endpoint, or of all that share them
@@ -123,7 +123,7 @@ func (s Suite) withDefaults() Suite {
 		}
 	}
 	if s.Patience == 0 {
-		s.Patience = 30 * time.Second
+		s.Patience = 5 * time.Minute
 	}
 	s.buffers, s.bufferBytes = suiteBuffers, suiteBufferBytes
 	if shared := s.Config.WithDefaults().SharedSend; shared.Enabled() {

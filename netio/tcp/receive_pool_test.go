@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,6 +83,8 @@ func TestEndpoint_receiveBuffers(t *testing.T) {
 			s := serve(t, w, kind.cfg, netio.Params{Receive: kind.receive})
 			var eps []netio.Endpoint
 			want := make(map[netip.AddrPort][][]byte)
+			var sending sync.WaitGroup
+			defer sending.Wait()
 			for i := range peers {
 				c, ep := s.dialRaw(t)
 				eps = append(eps, ep)
@@ -91,7 +94,7 @@ func TestEndpoint_receiveBuffers(t *testing.T) {
 					want[ep.Remote()] = append(want[ep.Remote()], m)
 					stream = append(stream, frame(m)...)
 				}
-				go sendInParts(t, c, stream, uint64(i))
+				sending.Go(func() { sendInParts(t, c, stream, uint64(i)) })
 			}
 			for range peers {
 				if end := next(t, "OnConnectionClosed", s.Closed); end.Cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/tcp"
@@ -42,12 +43,14 @@ func serverConfig(ca *pki.Authority, c tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c}, ClientCAs: ca.Pool}
 }
 
-// withTLS returns cfg with TLS, where both sides have a certificate of one CA.
+// withTLS returns cfg with TLS, where both sides have a certificate of one CA. Its handshakes have more
+// time than usual: a busy machine may need seconds for each of a hundred.
 func withTLS(tb testing.TB, cfg tcp.Config) tcp.Config {
 	tb.Helper()
 	ca := pki.New(tb, "ca")
 	c := ca.Issue(tb, "peer", nil)
 	cfg.TLS = tlsOf(clientConfig(ca, c), serverConfig(ca, c))
+	cfg.TLS.HandshakeTimeout = backendtest.Patience
 	return cfg
 }
 

@@ -192,8 +192,9 @@ func TestDirectory_aPublisherCountsNamesAtASlowPace(t *testing.T) {
 		if l, r := minute(); l > 6 || r > 30 {
 			t.Errorf("crowded: got %d listings and %d reads a minute, want a look in some minutes", l, r)
 		}
-		stop := make(chan struct{})
+		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() {
+			defer close(stopped)
 			for i := 0; ; i++ {
 				select {
 				case <-stop:
@@ -208,6 +209,7 @@ func TestDirectory_aPublisherCountsNamesAtASlowPace(t *testing.T) {
 			t.Errorf("crowded and restless: got %d listings and %d reads a minute, want six listings of three steps, and a look", l, r)
 		}
 		close(stop)
+		<-stopped
 	})
 }
 

@@ -38,6 +38,13 @@ const (
 	crowd = 500
 )
 
+// What Held knows: a peer loses patience after a second at the earliest, and its end is
+// noticed when what it had sent before is handled.
+const (
+	leastHeld  = time.Second
+	heldOfLate = 5 * time.Second
+)
+
 // LongestStretch bounds the interval of a connection, unless the configured one is
 // longer.
 const LongestStretch = 30 * time.Second
@@ -53,6 +60,8 @@ type Clock struct {
 	usual    time.Duration // period, unless a limit asks for a shorter one
 	wanted   time.Duration // by what this tick has found so far
 	due      time.Time     // of the next tick
+	held     time.Duration // by which a tick was late last, if that was leastHeld or more
+	heldAt   time.Time     // when it came
 	users    int           // connections
 }
 
@@ -114,6 +123,9 @@ func (c *Clock) Enter() {
 // Leave counts a connection out. The last one ends the ticks.
 func (c *Clock) Leave() {
 	if c.users--; c.users == 0 {
+		if now := time.Now(); now.Sub(c.due) >= leastHeld { // of which no tick tells any more
+			c.held, c.heldAt = now.Sub(c.due), now
+		}
 		c.alarms.Cancel(&c.next)
 		c.period = c.usual
 	}
@@ -144,6 +156,18 @@ func tickFor(limit time.Duration) time.Duration { return max(limit/ticksPerInter
 // Over reports whether a limit has passed, give or take the timer's inaccuracy.
 func (c *Clock) Over(passed, limit time.Duration) bool { return passed >= limit-c.period/8 }
 
+// Held returns for how long this side was held up of late, in which it could neither take nor send anything: its process
+// was stopped, or a callback took long; 0: it was not, or not for a second.
+func (c *Clock) Held(now time.Time) time.Duration {
+	if late := now.Sub(c.due); c.users > 0 && late >= leastHeld {
+		return late // the tick comes next
+	}
+	if c.held > 0 && now.Sub(c.heldAt) <= heldOfLate {
+		return c.held
+	}
+	return 0
+}
+
 // Due reports whether the interval has passed since a time. Without beats it never has.
 func (c *Clock) Due(now, since time.Time) bool {
 	return c.interval > 0 && c.Over(now.Sub(since), c.interval)
@@ -161,6 +185,9 @@ func (c *Clock) ring() {
 	late := now.Sub(c.due)
 	if late < c.period/2 {
 		late = 0 // timers are not exact
+	}
+	if late >= leastHeld {
+		c.held, c.heldAt = late, now
 	}
 	c.wanted = c.usual
 	c.tick(now, late)
@@ -255,36 +282,4 @@ func (p *Pulse) Due(now time.Time, sent, idle bool) bool {
 	}
 	p.spoke = now
 	return true
-}
-
-// Deadline limits the wait for a message of a peer: its hello, or its first
-// subscription. The zero value does not wait.
-type Deadline struct {
-	alarms *alarm.Clock
-	alarm  alarm.Alarm
-	limit  time.Duration
-	missed func()
-}
-
-// Await begins to wait. During a wait it does nothing.
-//
-//   - missed: called after the limit and a quarter of it.
-func (d *Deadline) Await(alarms *alarm.Clock, limit time.Duration, missed func()) {
-	if d.alarm.IsSet() {
-		return
-	}
-	d.alarms, d.limit, d.missed, d.alarm.F = alarms, limit, missed, d.ring
-	alarms.Set(&d.alarm, limit+limit/4)
-}
-
-// Met ends the wait, if there is one.
-func (d *Deadline) Met() { d.alarms.Cancel(&d.alarm) }
-
-// ring is called by the alarm. If it comes late, a message of the peer may be unread.
-func (d *Deadline) ring() {
-	if late := d.alarms.Late(&d.alarm); late > d.limit/4 {
-		d.alarms.Set(&d.alarm, min(late, d.limit))
-		return
-	}
-	d.missed()
 }

@@ -17,6 +17,7 @@ import (
 // is cut off again and again finds a connection that is new and has no fault.
 type Past struct {
 	broken, stalls uint64    // ended without goodbye; and of those, because it took nothing
+	own            uint64    // and of those, because this side did
 	first, last    time.Time // when the first and the last of broken ended
 	cause          error     // of the last
 	openFrom       time.Time // since when messages are unconfirmed, or were so last: it was heard last then, before the first such connection ended,
@@ -43,7 +44,16 @@ func (b *Past) Broke(at time.Time, cause, stalled error) {
 	if errors.Is(cause, stalled) {
 		b.stalls++
 	}
+	if errors.As(cause, new(ownStall)) {
+		b.own++
+	}
 	b.last, b.cause = at, cause
+}
+
+// ownStall is a cause for which this side is to blame: it took nothing.
+type ownStall interface {
+	error
+	OwnStall() time.Duration
 }
 
 // Show puts it into the state of the peer.
@@ -54,7 +64,7 @@ func (b *Past) Show(peer *state.Peer) {
 	if b.broken == 0 {
 		return
 	}
-	peer.Broken, peer.StallsEnded = b.broken, b.stalls
+	peer.Broken, peer.StallsEnded, peer.OwnStalls = b.broken, b.stalls, b.own
 	peer.FirstBroken, peer.LastBroken = Time(b.first), Time(b.last)
 	peer.BrokenReason = Reason(b.cause)
 }

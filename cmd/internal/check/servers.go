@@ -3,16 +3,24 @@
 package check
 
 import (
+	"errors"
 	"strings"
 	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
 )
 
 // serversDo is what to do about a problem whose text does not say it.
 const serversDo = "look whether the servers of --bus run, and whether this host reaches them"
+
+// fileDo is what to do about a file that is needed to ask them, and does not answer.
+const fileDo = "look after the file system of the file: its disk, its server, or its mount"
+
+// crowdedDo is what to do about more entries than programs follow.
+const crowdedDo = "remove entries that no program of yours announces, and use a name for each part of the bus (etcd://HOST/NAME)"
 
 // slowServers is how long a list of all entries takes where nothing is wrong.
 const slowServers = time.Second
@@ -75,9 +83,14 @@ func judgeServers(s *seen) []Finding {
 	}
 	f := &findings{group: "directory"}
 	for _, err := range s.servers.problems {
-		if s.listed() {
+		switch {
+		case errors.Is(err, directory.ErrCrowded):
+			f.add(Error, "directory-problem", s.bus, crowdedDo, "%s", cli.Text(err))
+		case errors.As(err, new(*tool.FileSilentError)):
+			f.add(Error, "directory-unreachable", s.bus, fileDo, "%s: programs of this host find no others now, and connections that there are stay", cli.Text(err))
+		case s.listed():
 			f.add(Warning, "directory-problem", s.bus, serversDo, "%s", cli.Text(err))
-		} else {
+		default:
 			f.add(Error, "directory-unreachable", s.bus, serversDo,
 				"%s: programs of this host find no others now, and connections that there are stay", cli.Text(err))
 		}

@@ -17,6 +17,8 @@ import (
 	"tagbus/bus/directory/file"
 	"tagbus/bus/observer"
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/tool"
+	"tagbus/internal/stuck"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -77,6 +79,11 @@ var wrongs = []wrong{
 		onServers(time.Second, errors.New("no server answers"))(s)
 	}},
 	{"the servers have problems", onServers(time.Millisecond, errors.Join(errors.New("key b is damaged"), fmt.Errorf("c: %w", errors.New("d"))))},
+	{"a file of the servers' URL hangs", func(s *seen) {
+		s.entries, s.asked = nil, false
+		onServers(time.Second, &tool.FileSilentError{Bus: "etcds://a/x?ca=/mnt/ca.pem", Patience: time.Second, Note: stuck.Note{Path: "/mnt/ca.pem"}})(s)
+	}},
+	{"the servers have too many entries", onServers(time.Millisecond, fmt.Errorf("70000 of 65536: %w", directory.ErrCrowded))},
 	{"the servers are slow", onServers(2300*time.Millisecond, nil)},
 	{"the folder is missing", folderFails(&file.PathError{Path: "/bus", Err: file.ErrVanished, Hint: "x"})},
 	{"the folder is a file", folderFails(&file.PathError{Path: "/bus", Err: file.ErrNotDirectory, Hint: "give the path of a folder"})},

@@ -94,7 +94,7 @@ func writeState(out io.Writer, r *overview.Row, now time.Time) {
 		p.say("", "its entry cannot be renewed now: others will take it for gone")
 	}
 	if s.EntryCrowded {
-		p.say("", "its folder has more entries than programs follow: some may not find it (--max-entries)")
+		p.say("", "its directory has more entries than programs follow: some may not find it (--max-entries, of a folder)")
 	}
 	p.counters(r)
 	if s.Sending != nil {

@@ -22,9 +22,9 @@ func UnconfirmedSpan(p *state.Peer) (first, last time.Time) {
 }
 
 // CutOffNow reports whether the connections of a peer end again and again, or one was ended of
-// late because the peer took nothing. It may be connected at each look, and have lost nothing.
+// late because the peer, or the program itself, took nothing. It may be connected at each look, and have lost nothing.
 func CutOffNow(s *state.State, p *state.Peer) bool {
-	return (p.StallsEnded > 0 || p.Broken > 1) && s.Time.Sub(p.LastBroken) <= lately
+	return (p.StallsEnded > 0 || p.OwnStalls > 0 || p.Broken > 1) && s.Time.Sub(p.LastBroken) <= lately
 }
 
 // cutOff says whose connections have ended without goodbye, of those that have come back, and of
@@ -47,6 +47,11 @@ func (x *judged) wasCutOff(p *state.Peer) {
 	problem := Problem{Level: Note, ID: PeerCutOff, Count: p.Broken, First: p.FirstBroken, Last: p.LastBroken, Why: p.BrokenReason}
 	if CutOffNow(x.row.State, p) {
 		problem.Level = Warning
+	}
+	if p.OwnStalls > 0 && p.StallsEnded == 0 { // the peer waited for it, and has no fault
+		problem.Culprit, problem.Witness = x.self, x.self
+		x.all = append(x.all, problem)
+		return
 	}
 	x.of(p, problem)
 }

@@ -128,7 +128,7 @@ var words = map[string]word{
 			return "its connection " + how + because(p.Why) + "; it has come back"
 		}
 		return "it is cut off again and again: its connections " + how + "; the last" + because(p.Why)
-	}, "if it took nothing, make it faster, or raise publisher --max-stall, or the time of its --policy disconnect; else look whether it is stopped at times, and at the network between the two"},
+	}, "if it took nothing, make it faster, or raise --max-stall of the other side, or the time of its --policy disconnect; else look whether it is stopped at times, and at the network between the two"},
 	Resending: {func(p *Problem) string {
 		share := units.FormatFigure(100 * float64(p.Count) / float64(max(1, p.Of)))
 		return fmt.Sprintf("the network loses what is sent to it: %s of %s of TCP were sent again (%s %%)%s",
@@ -165,8 +165,8 @@ var words = map[string]word{
 		return "it cannot renew its entry: programs that start after it has expired do not find it"
 	}, "its problem lines have the cause: permissions, a full disk, a file system or servers that do not answer"},
 	EntryCrowded: {func(*Problem) string {
-		return "its folder has more entries than programs follow: some do not find it"
-	}, "use a folder for each part of the bus, or start all programs with a larger --max-entries: its problem lines have the number"},
+		return "its directory has more entries than programs follow: some do not find it"
+	}, "use a folder for each part of the bus, on etcd a name (etcd://HOST/NAME), or start all programs of a folder with a larger --max-entries: its problem lines have the number"},
 	NoAnswer: {
 		func(p *Problem) string { return "it does not answer" + since(p.First) + because(p.Why) },
 		"tagbus check says what is wrong with its addresses; look at its host and its log",

@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // ErrSilent is wrapped in what Env.Directory and the List of its directory return if that does
@@ -68,10 +69,29 @@ type hangs struct{}
 func (hangs) Error() string        { return file.ErrHangs.Error() }
 func (hangs) Is(target error) bool { return target == ErrSilent || target == file.ErrHangs }
 
+// FileSilentError is an ErrSilent where it is no server that does not answer, but a file that is needed to ask
+// one, such as that of a certificate.
+type FileSilentError struct {
+	Bus      string
+	Patience time.Duration // --timeout
+	Note     stuck.Note    // the file
+}
+
+// Error names the file.
+func (e *FileSilentError) Error() string {
+	return fmt.Sprintf("%s was not asked in %v (--timeout): %s", sanitize.Text(e.Bus), e.Patience, e.Note.Text())
+}
+
+// Is reports whether target is ErrSilent.
+func (*FileSilentError) Is(target error) bool { return target == ErrSilent }
+
 // silent says that a directory does not answer.
 func silent(bus string, patience time.Duration) error {
 	if _, isFolder, _ := directory.Folder(bus); isFolder {
 		return fmt.Errorf("%s: %w in %v (--timeout): look after its server, or its mount", sanitize.Text(bus), hangs{}, patience)
+	}
+	if n, waits := stuck.Waiting(); waits && time.Since(n.Since) >= patience/2 { // else it has other reasons
+		return &FileSilentError{bus, patience, n}
 	}
 	return fmt.Errorf("%s %w in %v (--timeout): check --bus, and whether its servers run and can be reached from here", sanitize.Text(bus), ErrSilent, patience)
 }

@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/stuck"
 )
 
 // away is a directory whose servers answer a look after some time.
@@ -48,6 +49,28 @@ func TestALookAtServersEndsInTime(t *testing.T) {
 		if entries, err := d.List(); len(entries) != 1 || err != nil || servers.looks != 2 {
 			t.Errorf("got %v, %v and %d looks, want those of another one", entries, err, servers.looks)
 		}
+	})
+}
+
+// TestAFileThatDoesNotAnswerIsNoServer: of etcds:// with ca=FILE on a mount that hangs the servers were blamed.
+func TestAFileThatDoesNotAnswerIsNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := tool.Bounded(&away{after: 5 * time.Second}, "etcds://a/x?ca=/mnt/ca.pem", 2*time.Second)
+		over := stuck.On("/mnt/ca.pem")
+		_, err := d.List()
+		const want = "etcds://a/x?ca=/mnt/ca.pem was not asked in 2s (--timeout): waiting for /mnt/ca.pem: its file system does not answer"
+		if silent := (*tool.FileSilentError)(nil); !errors.Is(err, tool.ErrSilent) || !errors.As(err, &silent) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		over()
+		time.Sleep(2 * time.Second) // and then the servers do not
+		if _, err := d.List(); err != nil {
+			t.Errorf("got %v from the look that was given up, want nil", err)
+		}
+		if _, err := d.List(); err == nil || !strings.HasPrefix(err.Error(), "etcds://a/x?ca=/mnt/ca.pem does not answer in 2s") {
+			t.Errorf("got %v, want that the servers do not answer", err)
+		}
+		time.Sleep(5 * time.Second) // the last look ends
 	})
 }
 

@@ -120,6 +120,10 @@ func Situations() []Situation {
 		}
 	}
 	add("a sender is cut off again and again", overview.Warning, overview.PeerCutOff, "control", receives(cut(2, 0, time.Minute)))
+	add("a receiver was cut off because it took nothing itself", overview.Warning, overview.PeerCutOff, "felix-1", receives(func(s *state.State) {
+		cut(1, 0, time.Minute)(s)
+		s.Peers[0].OwnStalls, s.Peers[0].BrokenReason = 1, "bus: this program took nothing for 20s"
+	}))
 	add("a sender came back", overview.Note, overview.PeerCutOff, "", receives(cut(1, 0, time.Minute)))
 	add("a sender vanished", overview.Warning, overview.PeerGone, "control", receives(func(s *state.State) { goes(s, time.Minute) }))
 	resent := func(before, now, of uint64) func(o *overview.Overview) {

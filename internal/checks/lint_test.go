@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLintRunsAllItsParts: one that fails hides no other, and the end names those that failed.
+func TestLintRunsAllItsParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	dir := t.TempDir()
+	// The linter finds something in two modules, and is otherwise content.
+	stub := "#!/bin/sh\necho \"linted $PWD\"\ncase $PWD in */tools | */bench) exit 3 ;; esac\n"
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(stub), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "../../scripts/lint.sh")
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err == nil || !strings.HasSuffix(strings.Join(lines, "\n"), "\nlint: failed: tools; bench;") {
+		t.Errorf("got %v and\n%s\nwant a failure of tools and bench", err, out)
+	}
+	for _, part := range []string{"the module", "tools", "bench", "directory/etcd"} {
+		if !strings.Contains(string(out), "=== lint: "+part+"\n") {
+			t.Errorf("got\n%s\nwant that %s is looked at", out, part)
+		}
+	}
+}

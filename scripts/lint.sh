@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs golangci-lint over all modules, in each build that has files of its own. A part that
+# fails stops no other: one run tells all that is wrong, and at its end which parts it is in.
+#   scripts/lint.sh
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+failed=()
+
+# part NAME COMMAND... runs one part.
+part() {
+  local name=$1
+  shift
+  printf '=== lint: %s\n' "$name"
+  "$@" || failed+=("$name")
+}
+
+# golangci FOLDER [NAME=VALUE]... ARGUMENT... runs the linter that tools/go.mod pins in a folder.
+golangci() {
+  local folder=$1 tools
+  shift
+  local env=()
+  while [[ ${1:-} == *=* ]]; do
+    env+=("$1")
+    shift
+  done
+  tools=$PWD/tools/go.mod
+  (cd "$folder" && env "${env[@]}" go tool -modfile="$tools" golangci-lint run "$@")
+}
+
+# With the tag libfabric other files belong to the build. What both have in common is not
+# looked at again.
+libfabric() {
+  local files
+  files=$(scripts/libfabric-packages.sh files | sed 's,^tagbus,.,') || return
+  # shellcheck disable=SC2086 # a word each
+  golangci . CGO_ENABLED=1 --build-tags libfabric,netgo,osusergo $files
+}
+
+part "the module" golangci . CGO_ENABLED=0 ./...
+if command -v gcc >/dev/null; then
+  part "the C library" golangci . CGO_ENABLED=1 ./cmd/libtagbus/core
+else
+  echo "SKIPPED: golangci-lint of the C library needs gcc (Debian: gcc libc6-dev)"
+fi
+if pkg-config --exists libfabric 2>/dev/null; then
+  part "the RDMA backend" libfabric
+else
+  echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"
+fi
+part tools golangci tools ./...
+part bench golangci bench CGO_ENABLED=0 ./...
+part directory/etcd golangci directory/etcd CGO_ENABLED=0 ./...
+
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'lint: failed:%s\n' "$(printf ' %s;' "${failed[@]}")"
+  exit 1
+fi
