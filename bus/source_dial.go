@@ -80,13 +80,10 @@ func (d *dialing) look() {
 			return steps, false
 		}
 		d.looking = false
-		switch {
-		case found:
+		if found {
 			d.begin()
-		case d.again:
+		} else if d.again {
 			d.look()
-		default:
-			d.src.sub.checkReady()
 		}
 		if d.src.contact.Idle() {
 			d.src.unlisted()

@@ -58,7 +58,6 @@ type Subscriber struct {
 	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
 	retainer *retain.Retainer
-	look     look
 
 	second coarseclock.Clock // tells when something was lost
 
@@ -107,8 +106,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	s.look.dir = directory.Patient(dir)
-	if err = s.directory.Watch(s.look.dir, s.loop.Post, &s.work, s.closed.Load); err != nil {
+	if err = s.directory.Watch(directory.Patient(dir), s.loop.Post, &s.work, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
@@ -130,12 +128,11 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
-		look:     look{whole: make(chan struct{})},
 	}
 	s.duplicates.sub = s
 	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
-		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) }, Idle: s.toldAll,
+		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
 	}
 	s.host, _ = os.Hostname() // only for people
 	return s

@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -128,6 +129,36 @@ func (sub *Subscription) apply() {
 	sub.maybeReady()
 }
 
+// Wait waits until the subscription, as of the last Add or Remove, is acknowledged.
+// That takes every publisher of its tags that is connected, that is being connected for
+// the first time, or that is in the directory and has acknowledged it before. The first
+// time it takes at least one publisher. From then on every missed message is reported.
+// A later publisher acknowledges with a Subscribed event.
+//
+//   - Errors: the publisher's reason, if all of them refused; *NoPublisherError
+//     after SubscriptionConfig.Timeout; ErrClosed; ErrOnLoop; the cause of the end of
+//     ctx, and the subscription stays open.
+//   - Threads: any.
+func (sub *Subscription) Wait(ctx context.Context) error {
+	sub.mu.Lock()
+	ready := sub.ready
+	sub.mu.Unlock()
+	select {
+	case <-ready.done:
+		return ready.err
+	default:
+	}
+	if sub.owner.loop.OnAnyLoop() {
+		return ErrOnLoop
+	}
+	select {
+	case <-ready.done:
+		return ready.err
+	case <-ctx.Done():
+		return fmt.Errorf("bus: wait for a publisher of %s: %w", shortSet(sub.Tags()), context.Cause(ctx))
+	}
+}
+
 // maybeReady ends Wait if no publisher is left to wait for. Loop only.
 func (sub *Subscription) maybeReady() {
 	sub.mu.Lock()
@@ -141,7 +172,7 @@ func (sub *Subscription) maybeReady() {
 	for _, src := range sub.owner.sources {
 		switch r := src.requests.Of(sub.id); {
 		case r == nil:
-			if (src.contact.Pending() || src.dial.looking) && src.concerns(sub) {
+			if src.contact.Pending() && src.concerns(sub) {
 				return
 			}
 		case r.Subscribing() || r.Leaving():

@@ -36,7 +36,6 @@ type Follower[U User] struct {
 	Create  func() U
 	Refuse  func(e directory.Entry) error // returns why an entry is refused, or nil
 	Problem func(err error)               // reports why an entry is refused, and problems of the directory
-	Idle    func()                        // all that the directory has told is handled; nil: nothing asks
 
 	refused map[string]struct{} // instances whose entries were reported
 	stop    func()
@@ -72,13 +71,6 @@ func (f *Follower[U]) Watch(dir directory.Directory, post func(func()) bool, wor
 	return err
 }
 
-// Knows reports whether the directory has told of an entry, and what follows from it has begun or was refused. Loop only.
-func (f *Follower[U]) Knows(instance string) bool {
-	_, used := f.Users[instance]
-	_, refused := f.refused[instance]
-	return used || refused
-}
-
 // End stops following, if Watch has begun it.
 func (f *Follower[U]) End() {
 	if f.stop != nil {
@@ -94,9 +86,6 @@ func (f *Follower[U]) work(work *workqueue.Queue, ended func() bool) workqueue.J
 		for steps < budget {
 			e, ok := f.queue.pop()
 			if !ok {
-				if f.Idle != nil && !ended() {
-					f.Idle()
-				}
 				return steps, true
 			}
 			if steps += eventSteps; !ended() {
