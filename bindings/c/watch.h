@@ -28,10 +28,12 @@ static inline void taken(const void *at)
 
 /* One for each tag and handle would be without a bound: some share one. */
 #define ORDERS 256
-static struct {
+#pragma GCC visibility push(hidden)
+extern struct orders {
 	uint64_t tags[ORDERS], handles[ORDERS];
 	uint64_t requests, peers;
 } orders;
+#pragma GCC visibility pop
 
 static inline size_t order_slot(uint64_t key) { return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56); }
 
