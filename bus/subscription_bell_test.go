@@ -114,7 +114,7 @@ func TestBell_makesNoWayAgainSoonIfThatTookLong(t *testing.T) {
 		b.init(loop, func() bool { return true })
 		b.gosched = func() {
 			yields++
-			time.Sleep(took)
+			<-time.After(took)
 		}
 		turn := func() {
 			b.bytes = yieldBytes
@@ -122,12 +122,12 @@ func TestBell_makesNoWayAgainSoonIfThatTookLong(t *testing.T) {
 			loop.endTurn()
 		}
 		turn()
-		time.Sleep((yieldPause - 2) * took)
+		<-time.After((yieldPause - 2) * took)
 		turn()
 		if yields != 1 {
 			t.Errorf("got %d yields, want none after the first", yields)
 		}
-		time.Sleep(took)
+		<-time.After(took)
 		took = longYield
 		turn()
 		turn()
