@@ -14,7 +14,8 @@ import (
 
 // OwnStallError is the cause of a Lost event if the other side has ended the connection after this program had taken
 // and sent nothing for a while: the program was stopped, its callbacks took long, or it
-// had paused reading because a queue of its own was full. The fault is likely to be here.
+// had paused reading because a queue of its own was full. The fault is likely to be here, unless the other side was
+// stopped or killed, which looks the same.
 type OwnStallError struct {
 	For time.Duration // to within a tick
 	Err error         // how the connection has ended
@@ -22,7 +23,7 @@ type OwnStallError struct {
 
 // Error names the time and what to do.
 func (e *OwnStallError) Error() string {
-	return sanitize.Linef("bus: this program took nothing for %v, and the other side ended the connection (%v): make its handlers and readers faster, or look why it stood still",
+	return sanitize.Linef("bus: this program had taken nothing for %v when the other side ended the connection (%v): make its handlers and readers faster, or look why it stood still, unless the other side was stopped or killed",
 		e.For.Round(time.Millisecond), e.Err)
 }
 

@@ -78,7 +78,7 @@ func discard(fd int) {
 			unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
 		switch {
 		case errno == unix.EINTR:
-		case errno != 0 || n == 0:
+		case errno != 0 || n < unsafe.Sizeof(discarded): // nothing is left, or only what comes now
 			return
 		default:
 			did += int(n)
@@ -86,7 +86,8 @@ func discard(fd int) {
 	}
 }
 
-const maxDiscardBytes = 1 << 30
+// maxDiscardBytes is more than a socket holds, and takes the loop some milliseconds where a peer goes on sending.
+const maxDiscardBytes = 64 << 20
 
 // discarded is where a discard would write, if it did. Linux takes any address; valgrind, which watches a program
 // in C, holds what is there for written: at address 0 that was all that the program has.
