@@ -23,7 +23,7 @@ type OwnStallError struct {
 
 // Error names the time and what to do.
 func (e *OwnStallError) Error() string {
-	return sanitize.Linef("bus: this program had taken nothing for %v when the other side ended the connection (%v): make its handlers and readers faster, or look why it stood still, unless the other side was stopped or killed",
+	return sanitize.Linef("bus: this program took nothing for %v before the other side ended the connection (%v): unless that side died, make handlers and readers here faster",
 		e.For.Round(time.Millisecond), e.Err)
 }
 

@@ -122,7 +122,7 @@ func Situations() []Situation {
 	add("a sender is cut off again and again", overview.Warning, overview.PeerCutOff, "control", receives(cut(2, 0, time.Minute)))
 	add("a receiver was cut off because it took nothing itself", overview.Warning, overview.PeerCutOff, "felix-1", receives(func(s *state.State) {
 		cut(1, 0, time.Minute)(s)
-		s.Peers[0].OwnStalls, s.Peers[0].BrokenReason = 1, "bus: this program had taken nothing for 20s when the other side ended the connection"
+		s.Peers[0].OwnStalls, s.Peers[0].BrokenReason = 1, "bus: this program took nothing for 20s before the other side ended the connection"
 	}))
 	add("a sender came back", overview.Note, overview.PeerCutOff, "", receives(cut(1, 0, time.Minute)))
 	add("a sender vanished", overview.Warning, overview.PeerGone, "control", receives(func(s *state.State) { goes(s, time.Minute) }))
