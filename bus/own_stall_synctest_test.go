@@ -14,9 +14,9 @@ import (
 	"tagbus/tags"
 )
 
-// wantOwnStall fails the test unless a member has lost its peer, or has not, by a fault of its own, in its events and its
-// state.
-func wantOwnStall(t *testing.T, who string, m *member, st state.State, own bool) {
+// wantOwnStall fails the test unless a member has lost its peer, or has not, by a fault of its own, in its events, its
+// state and its statistics.
+func wantOwnStall(t *testing.T, who string, m *member, st state.State, counted uint64, own bool) {
 	t.Helper()
 	e, at := m.first(bus.Lost)
 	var stall *bus.OwnStallError
@@ -33,6 +33,9 @@ func wantOwnStall(t *testing.T, who string, m *member, st state.State, own bool)
 	}
 	if broken == 0 || (owns > 0) != own || strings.Contains(reason, "this program took nothing") != own {
 		t.Errorf("%s: got %d broken connections, %d of them by its own fault, the last because %q", who, broken, owns, reason)
+	}
+	if counted < owns || (counted > 0) != own { // a connection that ends before its hello is no one's in the state
+		t.Errorf("%s: got %d in its statistics, want the %d of its state, or more", who, counted, owns)
 	}
 }
 
@@ -52,8 +55,8 @@ func TestReceiver_itsOwnSlownessIsNoFaultOfTheSender(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			time.Sleep(15 * time.Minute)
-			wantOwnStall(t, "receiver", r.member, stateOf(t, r, everything), true)
-			wantOwnStall(t, "sender", s.member, stateOf(t, s, everything), false)
+			wantOwnStall(t, "receiver", r.member, stateOf(t, r, everything), r.Stats().OwnStalls, true)
+			wantOwnStall(t, "sender", s.member, stateOf(t, s, everything), s.Stats().OwnStalls, false)
 		})
 	})
 	t.Run("subscriber", func(t *testing.T) {
@@ -67,8 +70,8 @@ func TestReceiver_itsOwnSlownessIsNoFaultOfTheSender(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			time.Sleep(15 * time.Minute)
-			wantOwnStall(t, "subscriber", s.member, stateOf(t, s, everything), true)
-			wantOwnStall(t, "publisher", p.member, stateOf(t, p, everything), false)
+			wantOwnStall(t, "subscriber", s.member, stateOf(t, s, everything), s.Stats().OwnStalls, true)
+			wantOwnStall(t, "publisher", p.member, stateOf(t, p, everything), p.Stats().OwnStalls, false)
 		})
 	})
 }
@@ -82,8 +85,8 @@ func TestPublisher_thatStoodStillIsToBlameItself(t *testing.T) {
 		time.Sleep(time.Minute)
 		p.loop.Thaw()
 		time.Sleep(time.Minute)
-		wantOwnStall(t, "publisher", p.member, stateOf(t, p, everything), true)
-		wantOwnStall(t, "subscriber", s.member, stateOf(t, s, everything), false)
+		wantOwnStall(t, "publisher", p.member, stateOf(t, p, everything), p.Stats().OwnStalls, true)
+		wantOwnStall(t, "subscriber", s.member, stateOf(t, s, everything), s.Stats().OwnStalls, false)
 	})
 }
 
@@ -96,6 +99,6 @@ func TestReceiver_aSenderThatDiesIsToBlame(t *testing.T) {
 		must(t, s.SendContext(t.Context(), 1, []byte("a")))
 		b.net.Reset(anyPort(s.host), anyPort(r.host))
 		time.Sleep(10 * time.Second)
-		wantOwnStall(t, "receiver", r.member, stateOf(t, r, everything), false)
+		wantOwnStall(t, "receiver", r.member, stateOf(t, r, everything), r.Stats().OwnStalls, false)
 	})
 }

@@ -86,7 +86,8 @@ type Publisher struct {
 	refusals    refusals         // that were told
 	failure     error            // why the publisher ends, for its subscribers; nil if it has not failed
 
-	strangers, silent, stalled, broken atomic.Uint64 // connections
+	strangers, silent, stalled atomic.Uint64 // connections
+	broken                     endings
 
 	entry entryTrouble
 

@@ -257,9 +257,7 @@ func (p *Publisher) forget(l *link, cause error) (unconfirmed uint64) {
 		return 0
 	}
 	delete(p.links, l)
-	if cause != nil {
-		p.broken.Add(1)
-	}
+	p.broken.add(cause)
 	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l, cause)
 	l.out.Free()

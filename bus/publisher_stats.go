@@ -22,6 +22,7 @@ type PublisherStats struct {
 	Silent      uint64  // connections closed here because nothing was heard of the subscriber
 	Stalled     uint64  // connections closed here because the subscriber took nothing
 	Broken      uint64  // connections that ended without goodbye, silent and stalled ones too
+	OwnStalls   uint64  // of these, with an OwnStallError: closed there after this program took nothing
 	Replayed    uint64  // messages sent from the cache, counted for each subscriber
 
 	Streams      int // sets of subscribers that share pages
@@ -91,7 +92,7 @@ func (p *Publisher) Stats() PublisherStats {
 	pool := p.pool
 	st := PublisherStats{
 		NotAllowed: p.refusals.total.Load(),
-		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.Load(),
+		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.all.Load(), OwnStalls: p.broken.own.Load(),
 		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entry.failing.Load(),
 	}
 	now := time.Now()

@@ -113,9 +113,7 @@ func (src *source) lost(cause error) {
 	}
 	src.sub.duplicates.reconsider(src) // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
-	if cause != nil {
-		src.sub.counters.broken.Add(1)
-	}
+	src.sub.counters.broken.add(cause)
 	src.remember(cause)
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})

@@ -147,7 +147,7 @@ func (s *Subscriber) portray(q state.Question) state.State {
 	}
 	superseded := c.superseded.Load()
 	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]+superseded
-	st.Silent, st.Broken = c.silent.Load(), c.broken.Load()
+	st.Silent, st.Broken = c.silent.Load(), c.broken.all.Load()
 	st.EntryFailing, st.EntryCrowded = c.entry.failing.Load(), c.entry.crowded.Load()
 	st.Losses = portrait.Losses(&lost, &s.lostAt)
 	st.Receiving = &state.Receiving{

@@ -34,6 +34,7 @@ type SubscriberStats struct {
 	Silent     uint64 // connections closed here because nothing was heard of the publisher
 	NotAllowed uint64 // times that a peer was refused what no rule lets it do, or this side was
 	Broken     uint64 // connections that ended without goodbye, silent ones too
+	OwnStalls  uint64 // of these, with an OwnStallError: closed there after this program took nothing
 
 	Retained      int    // messages that are retained now
 	RetainedBytes int    // memory that is kept for them
@@ -45,11 +46,12 @@ type SubscriberStats struct {
 }
 
 type subscriberCounters struct {
-	publishers                                               atomic.Int64
-	messages, bytes, pages, unwanted, panics, silent, broken atomic.Uint64
-	superseded                                               atomic.Uint64 // in full queues, with the policy Latest
-	lost                                                     [subscription.AllCauses]atomic.Uint64
-	entry                                                    entryTrouble
+	publishers                                       atomic.Int64
+	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
+	broken                                           endings
+	superseded                                       atomic.Uint64 // in full queues, with the policy Latest
+	lost                                             [subscription.AllCauses]atomic.Uint64
+	entry                                            entryTrouble
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -66,7 +68,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
 		NotAllowed: s.refusals.total.Load(),
-		Losses:     losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.Load(), EntryFailing: c.entry.failing.Load(),
+		Losses:     losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.all.Load(), OwnStalls: c.broken.own.Load(), EntryFailing: c.entry.failing.Load(),
 	}
 }
 
