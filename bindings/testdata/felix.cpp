@@ -99,6 +99,44 @@ static void receive(User &user, FelixClientThread &client, tagbus::Bus &bus)
 	client.subscribe(0x12);
 }
 
+// parted: messages wait for a program that is busy, and on_disconnect comes behind them, though the goodbye does not wait.
+static void parted(FelixClientThread::Config config, tagbus::Bus &bus)
+{
+	std::atomic<int> messages{0}, at_end{-1}, connects{0}, disconnects{0};
+	config.property[FELIX_CLIENT_READ_ENV] = "False";
+	config.property[FELIX_CLIENT_TIMEOUT] = "0"; // the publisher comes later
+	config.on_init_callback = nullptr;
+	config.on_connect_callback = [&](std::uint64_t) { connects++; };
+	config.on_disconnect_callback = [&](std::uint64_t) { at_end = messages.load(), disconnects++; };
+	config.on_data_callback = [&](std::uint64_t, const std::uint8_t *, std::size_t, std::uint8_t) { messages++; };
+	FelixClientThread client(config);
+	client.subscribe(0x30);
+	std::atomic<int> goodbyes{0};
+	tagbus::Subscriber witness(bus, "", [&](const tagbus::Event &e) { goodbyes += e.kind == TAGBUS_GOODBYE; });
+	for (int round = 1; round <= 10; round++) {
+		{
+			tagbus::Publisher publisher(bus, "0x30-0x31");
+			tagbus::Subscription sees = witness.subscribe("0x31");
+			sees.wait(std::chrono::minutes(1));
+			until([&] { return connects == round; });
+			std::atomic<bool> busy{false};
+			client.exec([&] {
+				busy = true;
+				until([&] { return goodbyes == round; });
+			});
+			until([&] { return busy.load(); });
+			for (int i = 0; i < 50; i++) {
+				publisher.publish(0x30, "data");
+				publisher.flush(); // pages of their own
+			}
+			publisher.drain(std::chrono::minutes(1));
+			until([&] { return goodbyes == round; });
+		}
+		until([&] { return disconnects == round; });
+		EXPECT(at_end == 50 * round && messages == 50 * round && connects == round);
+	}
+}
+
 #ifdef __cpp_lib_span
 // Spans is a program for the second config, whose data comes as a span.
 struct Spans {
@@ -174,6 +212,7 @@ try {
 	until([&] { return reported == 1; });
 	tagbus::Bus bus(std::string(argv[1]) + "/FELIX");
 	receive(user, client, bus);
+	parted(user.config, bus);
 	send(client, bus);
 #ifdef __cpp_lib_span
 	receive_spans(user.config, bus);

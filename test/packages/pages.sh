@@ -61,7 +61,8 @@ felix() {
   wait
   cat felix.out
   [ "$(grep -c '^0x100: 40 bytes, status 0$' felix.out)" = 5 ] || fail "the port of a felix-client program: want 5 messages"
-  grep -q '^connected: 0x100$' felix.out || fail "the port of a felix-client program: no on_connect"
+  [ "$(sed -n '1p;$p' felix.out)" = $'connected: 0x100\ndisconnected: 0x100' ] ||
+    fail "the port of a felix-client program: want on_connect first and on_disconnect last"
 }
 
 # the_page_for_python PYTHON runs both programs of the page at a time, and one of the publisher's messages.

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -297,6 +298,9 @@ public:
 	}
 
 private:
+	// most_late is how long on_disconnect waits for messages if a program does not keep up.
+	static constexpr std::chrono::seconds most_late{1};
+
 	struct State {
 		int publishers = 0; // that serve it, by the events
 		bool told = false;  // on_connect is called, or will be
@@ -383,6 +387,8 @@ private:
 				if (fid < first || fid > last || !served_[peer].insert(fid).second)
 					continue;
 				state.publishers++;
+				if (leaving_.erase(fid) > 0)
+					disconnect(fid, state);
 				connect(fid, state);
 			}
 		});
@@ -395,11 +401,9 @@ private:
 			if (found == states_.end() || --found->second.publishers > 0)
 				continue;
 			found->second.publishers = 0;
-			if (found->second.told) {
-				found->second.told = false;
-				untold_++;
-				tell(calls_.on_disconnect, fid);
-			}
+			if (leaving_.empty())
+				left_ = std::chrono::steady_clock::now();
+			leaving_.insert(fid);
 		}
 		served_.erase(peer);
 	}
@@ -413,23 +417,49 @@ private:
 		tell(calls_.on_connect, fid);
 	}
 
+	void disconnect(std::uint64_t fid, State &state)
+	{
+		if (!state.told)
+			return;
+		state.told = false;
+		untold_++;
+		tell(calls_.on_disconnect, fid);
+	}
+
+	// part has on_disconnect called for fids whose messages are handed over, and reports whether there are any.
+	bool part(const std::set<std::uint64_t> &fids)
+	{
+		const std::lock_guard<std::mutex> held(lock_);
+		for (const std::uint64_t fid : fids) {
+			const auto found = states_.find(fid);
+			if (leaving_.erase(fid) > 0 && found != states_.end() && found->second.publishers == 0)
+				disconnect(fid, found->second);
+		}
+		return !fids.empty();
+	}
+
 	void run()
 	{
 		Batch batch;
 		for (;;) {
 			std::deque<std::function<void()>> now;
 			std::shared_ptr<Subscription> from;
+			std::set<std::uint64_t> leaving; // what has arrived of them is waiting by now
+			bool late = false;
 			{
 				const std::lock_guard<std::mutex> held(lock_);
 				if (stop_)
 					return;
 				now.swap(todo_);
 				from = subscription_;
+				leaving = leaving_;
+				late = !leaving.empty() && std::chrono::steady_clock::now() - left_ >= most_late;
 			}
 			for (const auto &f : now)
 				detail::guard("a callback of FelixClientThread", f);
 			const int code = from ? take(*from, batch) : TAGBUS_END;
-			if (code != TAGBUS_OK)
+			const bool parts = (code != TAGBUS_OK || late) && part(leaving);
+			if (code != TAGBUS_OK && !parts)
 				sleep(code == TAGBUS_ETIMEOUT ? from.get() : nullptr); // of one that has ended the descriptor can be read for ever
 		}
 	}
@@ -493,6 +523,8 @@ private:
 	std::unordered_map<std::uint64_t, State> states_;
 	std::size_t untold_ = 0; // of states_
 	std::map<std::string, std::set<std::uint64_t>> served_; // by publishers
+	std::set<std::uint64_t> leaving_; // without a publisher, on_disconnect comes behind the messages that wait
+	std::chrono::steady_clock::time_point left_; // when the first of them was left
 	std::set<std::uint64_t> sending_;
 	std::deque<std::function<void()>> todo_;
 	std::string problem_;
