@@ -137,6 +137,28 @@ static void parted(FelixClientThread::Config config, tagbus::Bus &bus)
 	}
 }
 
+// flooded: messages of others, with which a program does not keep up, do not keep on_disconnect away.
+static void flooded(FelixClientThread::Config config, tagbus::Bus &bus)
+{
+	std::atomic<bool> gone{false};
+	config.on_init_callback = nullptr;
+	config.on_connect_callback = nullptr;
+	config.on_disconnect_callback = [&](std::uint64_t fid) { gone = gone || fid == 0x40; };
+	config.on_data_callback = [](std::uint64_t, const std::uint8_t *, std::size_t, std::uint8_t) {
+		const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+		until([&] { return std::chrono::steady_clock::now() > end; });
+	};
+	auto leaves = std::make_unique<tagbus::Publisher>(bus, "0x40");
+	tagbus::Publisher floods(bus, "0x41");
+	FelixClientThread client(config);
+	client.subscribe({0x40, 0x41});
+	for (int i = 0; i < 10000; i++)
+		floods.publish(0x41, "data");
+	leaves.reset();
+	while (!gone)
+		floods.publish(0x41, "data");
+}
+
 #ifdef __cpp_lib_span
 // Spans is a program for the second config, whose data comes as a span.
 struct Spans {
@@ -213,6 +235,7 @@ try {
 	tagbus::Bus bus(std::string(argv[1]) + "/FELIX");
 	receive(user, client, bus);
 	parted(user.config, bus);
+	flooded(user.config, bus);
 	send(client, bus);
 #ifdef __cpp_lib_span
 	receive_spans(user.config, bus);

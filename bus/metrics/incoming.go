@@ -50,7 +50,7 @@ func incomingMetrics(r role) []metric[bus.SubscriberStats] {
 			r.text("Connections that ended without goodbye, also those that were closed for silence. If it grows, look at the network, and whether PEERs are killed: the lost events name them."),
 			nil, func(s *stats) uint64 { return s.Broken }),
 		counter(r.name("own_stalls_total"),
-			r.text("Of the broken connections, those that the PEER closed after this program had taken nothing for a while: its handlers or readers are slow, or it stood still. If it grows, look at this program, and not at the PEER."),
+			r.text("Of the broken connections, those that the PEER closed after this program had taken nothing for a while: its handlers or readers are slow, or it stood still. If it grows, look at this program, unless the PEER was killed."),
 			nil, func(s *stats) uint64 { return s.OwnStalls }),
 		counter(r.name("panics_total"),
 			"Calls of a message handler that panicked; a message that is to be acknowledged is not. If it grows, the program has an error: its problem events have the cause.",

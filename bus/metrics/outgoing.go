@@ -58,7 +58,7 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 			r.text("Connections that ended without goodbye, also those that were closed for silence or stalling. If it grows, look at the network, and whether PEERs are killed: the lost events name them."),
 			nil, func(s *stats) uint64 { return s.Broken }),
 		counter(r.name("own_stalls_total"),
-			r.text("Of the broken connections, those that the PEER closed after this program had taken nothing for a while: its handlers or readers are slow, or it stood still. If it grows, look at this program, and not at the PEER."),
+			r.text("Of the broken connections, those that the PEER closed after this program had taken nothing for a while: its handlers or readers are slow, or it stood still. If it grows, look at this program, unless the PEER was killed."),
 			nil, func(s *stats) uint64 { return s.OwnStalls }),
 		gauge(r.name("PEERs"),
 			r.text("PEERS connected now. If it falls below what the run needs, start them again."),

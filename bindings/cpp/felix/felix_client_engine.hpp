@@ -404,6 +404,7 @@ private:
 			if (leaving_.empty())
 				left_ = std::chrono::steady_clock::now();
 			leaving_.insert(fid);
+			leaves_++;
 		}
 		served_.erase(peer);
 	}
@@ -426,16 +427,22 @@ private:
 		tell(calls_.on_disconnect, fid);
 	}
 
-	// part has on_disconnect called for fids whose messages are handed over, and reports whether there are any.
-	bool part(const std::set<std::uint64_t> &fids)
+	// part has on_disconnect called for fids that are left, and reports whether there are any. Unless it is late it waits for
+	// those that were left after seen was read: their messages may have come since.
+	bool part(std::uint64_t seen, bool late)
 	{
 		const std::lock_guard<std::mutex> held(lock_);
-		for (const std::uint64_t fid : fids) {
+		if (leaving_.empty())
+			return false;
+		if (leaves_ != seen && !late)
+			return true;
+		for (const std::uint64_t fid : leaving_) {
 			const auto found = states_.find(fid);
-			if (leaving_.erase(fid) > 0 && found != states_.end() && found->second.publishers == 0)
+			if (found != states_.end() && found->second.publishers == 0)
 				disconnect(fid, found->second);
 		}
-		return !fids.empty();
+		leaving_.clear();
+		return true;
 	}
 
 	void run()
@@ -444,21 +451,21 @@ private:
 		for (;;) {
 			std::deque<std::function<void()>> now;
 			std::shared_ptr<Subscription> from;
-			std::set<std::uint64_t> leaving; // what has arrived of them is waiting by now
-			bool late = false;
+			std::uint64_t leaves; // what has arrived of those is waiting by now
+			bool late;
 			{
 				const std::lock_guard<std::mutex> held(lock_);
 				if (stop_)
 					return;
 				now.swap(todo_);
 				from = subscription_;
-				leaving = leaving_;
-				late = !leaving.empty() && std::chrono::steady_clock::now() - left_ >= most_late;
+				leaves = leaves_;
+				late = !leaving_.empty() && std::chrono::steady_clock::now() - left_ >= most_late;
 			}
 			for (const auto &f : now)
 				detail::guard("a callback of FelixClientThread", f);
 			const int code = from ? take(*from, batch) : TAGBUS_END;
-			const bool parts = (code != TAGBUS_OK || late) && part(leaving);
+			const bool parts = (code != TAGBUS_OK || late) && part(leaves, late);
 			if (code != TAGBUS_OK && !parts)
 				sleep(code == TAGBUS_ETIMEOUT ? from.get() : nullptr); // of one that has ended the descriptor can be read for ever
 		}
@@ -524,6 +531,7 @@ private:
 	std::size_t untold_ = 0; // of states_
 	std::map<std::string, std::set<std::uint64_t>> served_; // by publishers
 	std::set<std::uint64_t> leaving_; // without a publisher, on_disconnect comes behind the messages that wait
+	std::uint64_t leaves_ = 0; // counts what was put there
 	std::chrono::steady_clock::time_point left_; // when the first of them was left
 	std::set<std::uint64_t> sending_;
 	std::deque<std::function<void()>> todo_;
