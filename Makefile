@@ -72,7 +72,7 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 test-all: test limits invariants members site verbs web elsewhere ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
-	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
+	CGO_ENABLED=0 TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
 
 members: ## kills, partitions, full and slow disks of the members of a directory (tagbus-directory); four minutes
 	TAGBUS_TESTS=all go -C directory/etcd test -count=1 -timeout 20m ./cmd/tagbus-directory

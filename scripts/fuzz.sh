@@ -3,12 +3,17 @@
 # Runs each fuzz target of the module, one after the other.
 #   FUZZTIME=20s|10000x   how long each runs: a time, or a number of inputs, of which a
 #                         target that needs seconds for a tenth has only that tenth
+#   GUIDED=no             with the binaries of the tests, which do not tell the fuzzer what an
+#                         input has reached: for a few inputs it is not worth that everything is compiled once more
 # With CI=true a package that passed, and of which nothing has changed since, does not run.
 # A failing input is written to testdata/fuzz of its package; commit it with the
 # fix, and `go test` replays it for ever.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzztime=${FUZZTIME:-20s}
+export CGO_ENABLED=0 # as other tests: they share what is compiled
+guide=(-fuzz Fuzz)
+if [ "${GUIDED:-}" = no ]; then guide=(); fi
 
 # The fuzzer's own corpus is kept by go clean -fuzzcache's rules, beside that of go test.
 corpus=$(go env GOCACHE)/fuzz
@@ -53,8 +58,8 @@ run() {
 any=no
 while read -r dir; do
   any=yes
-  go test -c -fuzz Fuzz -o "$work/test" "$dir"
-  step=fuzz-$fuzztime${dir#"$PWD"}
+  go test -c -ldflags '-s -w' "${guide[@]}" -o "$work/test" "$dir"
+  step=fuzz-$fuzztime${GUIDED:-}${dir#"$PWD"}
   step=${step//\//-}
   depends=("$work/test")
   if [ -d "$dir/testdata" ]; then depends+=("$dir/testdata"); fi

@@ -16,17 +16,20 @@ part() {
   "$@" || failed+=("$name")
 }
 
-# golangci FOLDER [NAME=VALUE]... ARGUMENT... runs the linter that tools/go.mod pins in a folder.
+# The linter that tools/go.mod pins, built once: with cgo and without it all of it would be compiled twice.
+linter=$(CGO_ENABLED=0 go tool -modfile=tools/go.mod -n golangci-lint) || exit
+
+# golangci FOLDER [NAME=VALUE]... ARGUMENT... runs the linter in a folder. What others have compiled without cgo it
+# takes as it is, which needs names to be resolved alike in each build.
 golangci() {
-  local folder=$1 tools
+  local folder=$1
   shift
-  local env=()
+  local env=(CGO_ENABLED=0)
   while [[ ${1:-} == *=* ]]; do
     env+=("$1")
     shift
   done
-  tools=$PWD/tools/go.mod
-  (cd "$folder" && env "${env[@]}" go tool -modfile="$tools" golangci-lint run "$@")
+  (cd "$folder" && env "${env[@]}" "$linter" run "$@")
 }
 
 # With the tag libfabric other files belong to the build. What both have in common is not
@@ -38,9 +41,9 @@ libfabric() {
   golangci . CGO_ENABLED=1 --build-tags libfabric,netgo,osusergo $files
 }
 
-part "the module" golangci . CGO_ENABLED=0 ./...
+part "the module" golangci . ./...
 if command -v gcc >/dev/null; then
-  part "the C library" golangci . CGO_ENABLED=1 ./cmd/libtagbus/core
+  part "the C library" golangci . CGO_ENABLED=1 --build-tags netgo,osusergo ./cmd/libtagbus/core
 else
   echo "SKIPPED: golangci-lint of the C library needs gcc (Debian: gcc libc6-dev)"
 fi
@@ -50,8 +53,8 @@ else
   echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"
 fi
 part tools golangci tools ./...
-part bench golangci bench CGO_ENABLED=0 ./...
-part directory/etcd golangci directory/etcd CGO_ENABLED=0 ./...
+part bench golangci bench ./...
+part directory/etcd golangci directory/etcd ./...
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'lint: failed:%s\n' "$(printf ' %s;' "${failed[@]}")"

@@ -80,7 +80,7 @@ libraries() {
     return
   fi
   # Without traces of the folder where it was built.
-  OUT=$lib CC=$cc GOOS=linux GOARCH=$ARCH GOFLAGS="${build[*]}" LDFLAGS="-X tagbus/internal/build.release=$VERSION" \
+  OUT=$lib CC=$cc GOOS=linux GOARCH=$ARCH GOFLAGS="${GOFLAGS:-} ${build[*]}" LDFLAGS="-X tagbus/internal/build.release=$VERSION" \
     CFLAGS="-g0 -ffile-prefix-map=$PWD=. -Wl,-s -Wl,-z,relro,-z,now" scripts/lib.sh etcd
   glibc=$(go -C tools run ./wheel glibc "$lib"/libtagbus*.so.0 "$lib"/libtagbus-core*.so)
   for packager in deb rpm; do

@@ -4,13 +4,23 @@
 # unpacks one.
 # It never fails: without root or a reachable registry it says what is missing,
 # and the tests that need it skip and are counted.
-#   scripts/setup.sh [verbs|release|browser|docs|elsewhere]
+#   scripts/setup.sh [verbs|release|browser|docs|elsewhere]...
 #     verbs: also what test/verbs needs (QEMU)
 #     elsewhere: also what scripts/elsewhere.sh needs (QEMU)
 #     browser: also what test/web needs (Chromium, Node.js); npm ci is in test/web/run.sh
 #     docs: also what scripts/docs.sh needs (Node.js); npm ci is in there
 #     release: also what scripts/release-check.sh needs (a Debian, a virtual machine, rpm, a container), and that of docs
 set -uo pipefail
+
+# for_any WORD... reports whether this was called with one of the words.
+asked=" $* "
+for_any() {
+  local word
+  for word in "$@"; do
+    [[ $asked == *" $word "* ]] && return
+  done
+  return 1
+}
 
 # A static busybox is the only program of the virtual machine's first seconds.
 busybox_is_static() { command -v busybox && ! ldd "$(command -v busybox)"; }
@@ -45,36 +55,36 @@ wanted=(
   "tshark --version|tshark|the test that Wireshark reads the captures of tagbus rec convert"
   "mypy --version|mypy|the test of the types of the Python package, with TAGBUS_TESTS=all"
 )
-if [ "${1:-}" = verbs ] || [ "${1:-}" = release ]; then
+if for_any verbs release; then
   wanted+=(
     "qemu-system-x86_64 -version|qemu-system-x86|the virtual machines of make verbs and make release-check"
     "busybox_is_static|busybox-static|the virtual machines of make verbs and make release-check"
     "xz --version|xz-utils|the virtual machines of make verbs and make release-check, to unpack their kernel"
   )
 fi
-if [ "${1:-}" = verbs ]; then
+if for_any verbs; then
   wanted+=(
     "rdma -V|iproute2|the virtual machine of make verbs, to make its RDMA device"
     "test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers|the virtual machine of make verbs, to use its RDMA device"
   )
 fi
-if [ "${1:-}" = browser ]; then
+if for_any browser; then
   wanted+=(
     "chromium-headless-shell --version|chromium-headless-shell|make web, as the browser that shows the page"
     "node --version|nodejs|make web, to drive the browser"
     "npm --version|npm|make web, to fetch what drives the browser"
   )
 fi
-if [ "${1:-}" = docs ] || [ "${1:-}" = release ]; then
+if for_any docs release; then
   wanted+=(
     "node --version|nodejs|make docs and make release, to make the site of the documents"
     "npm --version|npm|make docs and make release, to fetch what makes the site"
   )
 fi
-if [ "${1:-}" = elsewhere ]; then
+if for_any elsewhere; then
   wanted+=("qemu-arm --version|qemu-user|the tests of a 32-bit build (make elsewhere)")
 fi
-if [ "${1:-}" = release ]; then
+if for_any release; then
   wanted+=(
     "aarch64-linux-gnu-gcc -E -include stdlib.h -xc /dev/null|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|make release, to make the C library for arm64"
     "qemu-aarch64 --version|qemu-user|make release-check, to run programs for arm64"
@@ -129,8 +139,10 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
   exit 0
 fi
 
+# A machine that loses its power meanwhile is set up again: nothing waits for its disk.
 install() {
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    -o DPkg::Lock::Timeout=600 -o DPkg::Options::=--force-unsafe-io "${packages[@]}" </dev/null
 }
 echo "setup: installing ${packages[*]}"
 log=$(mktemp)

@@ -33,13 +33,13 @@ else
 fi
 
 # Of several -tags the last one counts.
-# Names are resolved as in the other build, which then shares what it has compiled.
-own='' tags=libfabric,netgo,osusergo
+# Names are resolved alike in all builds, with cgo and without it, so that they share what they have compiled.
+own='' tags=libfabric,netgo,osusergo args=("$@")
 for ((i = 1; i < $#; i++)); do
-  if [ "${!i}" = -tags ]; then
-    next=$((i + 1))
-    own=${!next}
+  if [ "${args[i - 1]}" = -tags ]; then
+    own=${args[i]}
     tags=$tags,$own
+    args[i]=netgo,osusergo,$own
   fi
 done
 
@@ -84,7 +84,6 @@ esac
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-args=("$@")
 beside() { CGO_ENABLED=1 run "${args[@]}" -tags "$tags" "$@"; }
 quick() { beside -short "$@"; }
 report() { bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt "$@"; }

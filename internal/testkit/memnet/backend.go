@@ -232,7 +232,7 @@ func (b *backend) Close() error {
 		onLoop = true
 	}
 	if !b.loop.Post(b.loopTurn) && !onLoop {
-		b.turn()
+		b.turn(self)
 	}
 	if !onLoop && !b.loop.OnAnyLoop() {
 		<-b.done

@@ -62,7 +62,10 @@ func (l *Loop) Post(f func()) bool {
 }
 
 // OnLoop reports whether the caller runs on the loop's goroutine.
-func (l *Loop) OnLoop() bool { return goroutine.ID() == l.goroutine.Load() }
+func (l *Loop) OnLoop() bool { return goroutine.ID() == l.id() }
+
+// id returns the number of the loop's goroutine.
+func (l *Loop) id() uint64 { return l.goroutine.Load() }
 
 // OnAnyLoop reports whether the caller runs on the goroutine of a loop of this process.
 func (*Loop) OnAnyLoop() bool { return goroutine.OnLoop() }

@@ -34,21 +34,31 @@ func (b *backend) postTurn() {
 
 // loopTurn is a turn that came through the loop.
 func (b *backend) loopTurn() {
+	id := b.loopID()
 	b.net.mu.Lock()
 	b.posted = false
-	b.loopGoroutine = goroutine.ID()
+	b.loopGoroutine = id
 	b.net.mu.Unlock()
-	b.turn()
+	b.turn(id)
+}
+
+// loopID returns the number of the loop's goroutine, on which it is called. A Loop, also one
+// that is embedded, knows it, which spares the look at the stack.
+func (b *backend) loopID() uint64 {
+	if l, ok := b.loop.(interface{ id() uint64 }); ok {
+		return l.id()
+	}
+	return goroutine.ID()
 }
 
 // turn runs the tasks that are ready now; those that become ready meanwhile
-// wait for the next one.
-func (b *backend) turn() {
+// wait for the next one. self is the number of the calling goroutine.
+func (b *backend) turn(self uint64) {
 	b.turning.Lock()
 	defer b.turning.Unlock()
 	b.net.mu.Lock()
 	defer b.net.mu.Unlock()
-	b.turner = goroutine.ID()
+	b.turner = self
 	defer func() {
 		b.turner = 0
 		if len(b.ready) > 0 { // as always after a callback that panicked
