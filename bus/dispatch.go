@@ -18,7 +18,7 @@ import (
 
 // target is one place to deliver a tag's messages to.
 type target struct {
-	sub     *Subscription
+	sub     *subscriptionImpl
 	handler Handler // nil: the subscription's batch or queue
 }
 
@@ -27,9 +27,9 @@ type dispatcher struct {
 	intake.Intake[target, gap]
 	src *source
 
-	origin  retain.Origin   // of the messages of a page
-	shelved *share          // memory of the last page that is kept
-	batches []*Subscription // that have pending messages of this page
+	origin  retain.Origin       // of the messages of a page
+	shelved *share              // memory of the last page that is kept
+	batches []*subscriptionImpl // that have pending messages of this page
 
 	// What has several targets goes on here when one of them has panicked.
 	shared Message
@@ -130,7 +130,7 @@ func (d *dispatcher) deliverRest() {
 
 // gets reports whether a subscription still gets messages of a tag. A handler called since
 // the page began may have closed it, or removed the tag.
-func (d *dispatcher) gets(sub *Subscription, tag tags.Tag) bool {
+func (d *dispatcher) gets(sub *subscriptionImpl, tag tags.Tag) bool {
 	return !sub.closed.Load() && !d.src.sub.closed.Load() && (!d.Moved() || sub.live.Contains(tag))
 }
 
@@ -171,7 +171,7 @@ func (d *dispatcher) deliverPlain(h Handler, turn uint32) {
 
 // deliverRun delivers a message to its only target, a batch or a queue, and with it the
 // plain messages behind it, unless each of them may be lost by itself. No handler runs.
-func (d *dispatcher) deliverRun(sub *Subscription, turn uint32) {
+func (d *dispatcher) deliverRun(sub *subscriptionImpl, turn uint32) {
 	m := d.message(turn)
 	if !d.handOver(target{sub: sub}, m) {
 		d.Fails()
@@ -188,7 +188,7 @@ func (d *dispatcher) deliverRun(sub *Subscription, turn uint32) {
 }
 
 // gather adds the plain messages that follow to the batch. The first is like m.
-func (sub *Subscription) gather(m Message, r *wire.Reader) (messages, bytes int) {
+func (sub *subscriptionImpl) gather(m Message, r *wire.Reader) (messages, bytes int) {
 	page, at, left := r.Plain()
 	batch := sub.pending
 	for messages < left {

@@ -6,9 +6,9 @@ package bus
 // and the most in one slice.
 func SubscriberWorkOf(s *Subscriber) (steps uint64, longest int) {
 	done := make(chan struct{})
-	if !s.loop.Post(func() {
+	if !subscriberOf(s).loop.Post(func() {
 		defer close(done)
-		steps, longest = s.work.Total, s.work.Longest
+		steps, longest = subscriberOf(s).work.Total, subscriberOf(s).work.Longest
 	}) {
 		return 0, 0
 	}
@@ -19,9 +19,9 @@ func SubscriberWorkOf(s *Subscriber) (steps uint64, longest int) {
 // SourcesOf returns how many publishers a subscriber knows.
 func SourcesOf(s *Subscriber) (n int) {
 	done := make(chan struct{})
-	if !s.loop.Post(func() {
+	if !subscriberOf(s).loop.Post(func() {
 		defer close(done)
-		n = len(s.sources)
+		n = len(subscriberOf(s).sources)
 	}) {
 		return 0
 	}
@@ -40,13 +40,13 @@ type Held struct {
 // HeldOf returns what a publisher holds of its peers.
 func HeldOf(p *Publisher) (h Held) {
 	done := make(chan struct{})
-	if !p.loop.Post(func() {
+	if !publisherOf(p).loop.Post(func() {
 		defer close(done)
-		p.fan.Mu.Lock()
-		defer p.fan.Mu.Unlock()
+		publisherOf(p).fan.Mu.Lock()
+		defer publisherOf(p).fan.Mu.Unlock()
 		h = Held{
-			Connections: len(p.connections), Lanes: p.fan.Shape().Lanes, Seats: p.seats.Len(),
-			Groups: p.groups.Len(), GroupBytes: p.groups.Held(), Jobs: p.work.Waiting(), Observers: p.observers.Observers(),
+			Connections: len(publisherOf(p).connections), Lanes: publisherOf(p).fan.Shape().Lanes, Seats: publisherOf(p).seats.Len(),
+			Groups: publisherOf(p).groups.Len(), GroupBytes: publisherOf(p).groups.Held(), Jobs: publisherOf(p).work.Waiting(), Observers: publisherOf(p).observers.Observers(),
 		}
 	}) {
 		return h
@@ -58,8 +58,8 @@ func HeldOf(p *Publisher) (h Held) {
 // WaitingIn returns how many bytes of answers wait for one publisher at most, and how
 // many entries of events wait to be told. Loop only.
 func WaitingIn(s *Subscriber) (answers, events int) {
-	for _, src := range s.sources {
+	for _, src := range subscriberOf(s).sources {
 		answers = max(answers, src.out.Queue().Bytes())
 	}
-	return answers, s.events.Waiting()
+	return answers, subscriberOf(s).events.Waiting()
 }

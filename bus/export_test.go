@@ -12,7 +12,7 @@ import (
 
 // StateAt is Publisher.State at another time than now.
 func StateAt(p *Publisher, q state.Question, now time.Time) state.State {
-	return p.portray(state.Publisher, q.Bounded(), now)
+	return publisherOf(p).portray(state.Publisher, q.Bounded(), now)
 }
 
 // SliceSteps is the budget of a slice of work on the loop.
@@ -30,7 +30,7 @@ func WorkOf(p *Publisher) (steps uint64, longest int) {
 		longest int
 	}
 	done := make(chan work)
-	if !p.loop.Post(func() { done <- work{p.work.Total, p.work.Longest} }) {
+	if !publisherOf(p).loop.Post(func() { done <- work{publisherOf(p).work.Total, publisherOf(p).work.Longest} }) {
 		return 0, 0
 	}
 	w := <-done
@@ -52,9 +52,9 @@ func RoutesOf(p *Publisher) (routes, streams, shared int) {
 func RoutedTo(p *Publisher, lanes int) (n int) { return shapeOf(p).Tags[lanes] }
 
 func shapeOf(p *Publisher) fanout.Shape {
-	p.fan.Mu.Lock()
-	defer p.fan.Mu.Unlock()
-	return p.fan.Shape()
+	publisherOf(p).fan.Mu.Lock()
+	defer publisherOf(p).fan.Mu.Unlock()
+	return publisherOf(p).fan.Shape()
 }
 
 // SetPublisherHost and SetReceiverHost set the host whose addresses are announced.
@@ -62,7 +62,7 @@ func SetPublisherHost(cfg *PublisherConfig, h hostaddr.Host) { cfg.host = h }
 func SetReceiverHost(cfg *ReceiverConfig, h hostaddr.Host)   { cfg.host = h }
 
 // BeginDrain does what Sender.Drain does first.
-func BeginDrain(s *Sender) { s.ended.Store(true) }
+func BeginDrain(s *Sender) { senderOf(s).ended.Store(true) }
 
 // WithOfferSteps calls f while Offers may take so many steps.
 func WithOfferSteps(steps int, f func()) {

@@ -36,7 +36,7 @@ func opened(t *testing.T, onEvent func(Event)) (p *Publisher) {
 
 func TestPublisher_AddTags_addsNoneWithTooManyRemovedTags(t *testing.T) {
 	p := opened(t, nil)
-	p.maxRemoved = 0
+	publisherOf(p).maxRemoved = 0
 	if err := p.AddTags(tags.Of(2)); !errors.Is(err, ErrTooManyRemoved) {
 		t.Errorf("AddTags: got error %v, want ErrTooManyRemoved", err)
 	}
@@ -52,13 +52,13 @@ func TestPublisher_disconnectsWhoHasTheLargestAccount(t *testing.T) {
 			lost <- e.Err
 		}
 	})
-	p.loop.Post(func() {
-		for l := range p.links {
+	publisherOf(p).loop.Post(func() {
+		for l := range publisherOf(p).links {
 			for tag := range tags.Tag(100) {
 				l.out.Lanes[0].Account.Add(subscription.CauseFull, tag, 1)
 			}
 		}
-		p.boundAccounts(100)
+		publisherOf(p).boundAccounts(100)
 	})
 	if err := <-lost; !errors.Is(err, ErrAccountMemory) {
 		t.Errorf("got lost with %v, want ErrAccountMemory", err)

@@ -21,7 +21,7 @@ import (
 // link is the publisher's side of the connection to one subscriber: what the loop knows
 // of the session. What publishing goroutines share of it is its outbox.
 type link struct {
-	pub *Publisher
+	pub *publisherImpl
 	ep  netio.Endpoint
 	out fanout.Outbox
 
@@ -200,7 +200,7 @@ func (l *link) begin(job linkJob) {
 }
 
 // serveBusy does the jobs of links, in slices of the work queue.
-func (p *Publisher) serveBusy(budget int) (steps int, done bool) {
+func (p *publisherImpl) serveBusy(budget int) (steps int, done bool) {
 	for p.busy.Len() > 0 && steps < budget {
 		l, most := p.busy.Pop(), budget-steps
 		if p.busy.Len() > 0 {
@@ -237,7 +237,7 @@ func (l *link) serve(budget int) (steps int) {
 func (l *link) ends() bool { return l.fault != nil || l.unrouting }
 
 // abortJobs gives up the jobs of all links, because the publisher ends. Loop only.
-func (p *Publisher) abortJobs() {
+func (p *publisherImpl) abortJobs() {
 	p.work.Stop()
 	for p.busy.Len() > 0 {
 		l := p.busy.Pop()

@@ -5,7 +5,7 @@ package bus
 import "time"
 
 // onTick is the publisher's tick.
-func (p *Publisher) onTick(now time.Time, late time.Duration) {
+func (p *publisherImpl) onTick(now time.Time, late time.Duration) {
 	for l := range p.connections {
 		l.tick(now, late)
 	}
@@ -95,7 +95,7 @@ func (l *link) patience(now time.Time, moved bool) {
 
 // maxStall returns how long a lane may have pages waiting and its subscriber take none;
 // 0: for ever.
-func (p *Publisher) maxStall(policy Policy) time.Duration {
+func (p *publisherImpl) maxStall(policy Policy) time.Duration {
 	most := p.cfg.MaxStall
 	switch {
 	case !policy.Lossless():

@@ -97,7 +97,7 @@ func (l *link) expel(at *fanout.Wish, fault error) {
 //
 // Errors: ErrProtocol, wrapped, for a request that no subscriber may make;
 // ErrPolicyRefused, wrapped, for a policy that this publisher does not allow.
-func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
+func (p *publisherImpl) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
 	var policy Policy
 	var err error
 	if m.Policy != "" {
@@ -123,7 +123,7 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 // Loop only.
 //
 // Errors: ErrSubscriberBytes, wrapped.
-func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
+func (p *publisherImpl) checkRoom(l *link, m *subscription.Subscribe) error {
 	if l.out.Lane(m.Lane) != nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 }
 
 // account opens the account of a new lane. Loop only, and fan.Mu is held.
-func (p *Publisher) account(l *link, w *fanout.Wish) *ledger.Lane {
+func (p *publisherImpl) account(l *link, w *fanout.Wish) *ledger.Lane {
 	p.heart.Quicken(p.maxStall(policyFrom(w.Policy)))
 	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer, past: p.pastOf(l)}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }
@@ -158,7 +158,7 @@ func (l *link) unsubscribe(id uint64) {
 
 // unroute takes a subscriber out of all routes, for good, and then calls f. Loop
 // only.
-func (p *Publisher) unroute(l *link, f func()) {
+func (p *publisherImpl) unroute(l *link, f func()) {
 	if !l.unrouting {
 		l.owed = l.out.Subscriptions() > 0
 	}

@@ -23,14 +23,14 @@ import (
 // Everything here runs on the loop.
 type outlet struct {
 	contact peerContact
-	sender  *Sender
+	sender  *senderImpl
 	link    *link
 	used    bool   // one of its tags has been used
 	alarmed string // about another receiver of the same tags
 	missing bool   // its connection was lost: it may be dead, and its entry stale
 }
 
-func newOutlet(s *Sender) *outlet {
+func newOutlet(s *senderImpl) *outlet {
 	out := &outlet{sender: s}
 	s.dialer.Prepare(&out.contact.Contact, out)
 	out.contact.report, out.contact.host = s.pub.event, s.pub.host
@@ -220,7 +220,7 @@ func (out *outlet) report(duplicate *DuplicateError) {
 }
 
 // want connects to the receivers of a set. Loop only.
-func (s *Sender) want(set tags.Set) {
+func (s *senderImpl) want(set tags.Set) {
 	for _, out := range s.outlets {
 		if !out.used && out.contact.entry.Tags.Intersects(set) {
 			out.used = true
@@ -231,7 +231,7 @@ func (s *Sender) want(set tags.Set) {
 
 // freed considers all receivers, of which one may have waited for a tag to become free. It
 // does so once for all connections that end at the same time. Loop only.
-func (s *Sender) freed() {
+func (s *senderImpl) freed() {
 	if s.freeing {
 		return
 	}
@@ -251,13 +251,13 @@ func (s *Sender) freed() {
 }
 
 // considerSteps is the cost of outlet.consider. fan.Mu is not held. Loop only.
-func (s *Sender) considerSteps() int { return 1 + len(s.dialed) }
+func (s *senderImpl) considerSteps() int { return 1 + len(s.dialed) }
 
 // senderHandler is a Sender as its backend sees it: a publisher that dials. Every
 // method runs on the loop.
 type senderHandler struct {
 	publisher publisherHandler
-	sender    *Sender
+	sender    *senderImpl
 }
 
 // OnConnectionEstablished implements netio.Handler.

@@ -63,7 +63,7 @@ func (shared) giveUp() {}
 // exclusive is the ownership of a Sender's tags: each has one owner, the receiver that
 // subscribed to it first.
 type exclusive struct {
-	sender *Sender
+	sender *senderImpl
 
 	// Guarded by fan.Mu.
 	last  tagset.Owners // receivers, beyond their connections: cached messages of one are not sent to another

@@ -147,8 +147,8 @@ func TestPublisher_theDocumentedSession(t *testing.T) {
 
 	s := dialStranger(t, addr)
 	s.send(v["session-1-subscriber"])
-	if h := s.expectHello(); h.Instance != p.instance || h.MaxMessageBytes != subscription.TakesDropped {
-		t.Errorf("got hello %+v, want one of %s that takes %d bytes", h, p.instance, subscription.TakesDropped)
+	if h := s.expectHello(); h.Instance != p.Instance() || h.MaxMessageBytes != subscription.TakesDropped {
+		t.Errorf("got hello %+v, want one of %s that takes %d bytes", h, p.Instance(), subscription.TakesDropped)
 	}
 	s.send(v["session-2-subscriber"])
 	s.expect(v["session-3-publisher"])
@@ -172,8 +172,8 @@ func TestPublisher_theDocumentedSessionOfAnObserver(t *testing.T) {
 	v := vectors(t)
 	s := dialStranger(t, addr)
 	s.send(v["session-observe-1-observer"])
-	if h := s.expectHello(); h.Instance != p.instance || h.BeatMillis != 0 || h.MaxMessageBytes != subscription.TakesDropped {
-		t.Errorf("got hello %+v, want one of %s without an interval", h, p.instance)
+	if h := s.expectHello(); h.Instance != p.Instance() || h.BeatMillis != 0 || h.MaxMessageBytes != subscription.TakesDropped {
+		t.Errorf("got hello %+v, want one of %s without an interval", h, p.Instance())
 	}
 	s.send(v["session-observe-2-observer"])
 	s.expect(v["session-observe-3-publisher"])
@@ -190,8 +190,8 @@ func TestPublisher_theDocumentedSessionOfAnObserver(t *testing.T) {
 	var state struct {
 		Instance string `json:"instance"`
 	}
-	if err := json.Unmarshal(text, &state); err != nil || state.Instance != p.instance || !bytes.HasPrefix(text, v["answer-begin"]) {
-		t.Errorf("got %.200s and error %v, want the state of %s that begins with %s", text, err, p.instance, v["answer-begin"])
+	if err := json.Unmarshal(text, &state); err != nil || state.Instance != p.Instance() || !bytes.HasPrefix(text, v["answer-begin"]) {
+		t.Errorf("got %.200s and error %v, want the state of %s that begins with %s", text, err, p.Instance(), v["answer-begin"])
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)

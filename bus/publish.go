@@ -11,8 +11,8 @@ import (
 )
 
 // Publish publishes a message: it is PublishStatus with status 0.
-func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
-	return p.PublishStatus(tag, 0, data)
+func (handle *Publisher) Publish(tag tags.Tag, data []byte) error {
+	return handle.PublishStatus(tag, 0, data)
 }
 
 // PublishStatus publishes a message to every subscriber of its tag.
@@ -27,7 +27,8 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //     returned. The order of concurrent calls is arbitrary.
 //   - Threads: any. Blocks: never. Allocates: only for the first message of a
 //     tag.
-func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
+func (handle *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
+	p := publisherOf(handle)
 	if err := p.fan.Publish(tag, wire.Status(status), data, nil); err != nil {
 		return p.explain(tag, len(data), err)
 	}
@@ -35,7 +36,7 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 }
 
 // explain returns the user's error for one of the fanout about a message of n bytes.
-func (p *Publisher) explain(tag tags.Tag, n int, err error) error {
+func (p *publisherImpl) explain(tag tags.Tag, n int, err error) error {
 	switch err {
 	case nil:
 		return nil
@@ -58,12 +59,15 @@ func (p *Publisher) explain(tag tags.Tag, n int, err error) error {
 //     On a loop it returns ErrOnLoop instead of waiting, since the loop is what
 //     makes room.
 //   - Threads: any.
-func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byte) error {
-	return p.PublishStatusContext(ctx, tag, 0, data)
+func (handle *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byte) error {
+	return handle.PublishStatusContext(ctx, tag, 0, data)
 }
 
 // PublishStatusContext is PublishContext with a status.
-func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+//
+//go:noinline
+func (handle *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+	p := publisherOf(handle)
 	return p.publishContext(ctx, tag, wire.Status(status), data, nil)
 }
 
@@ -71,7 +75,7 @@ func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, stat
 // acknowledged; nil: none.
 //
 // Errors: for a sender also ErrNoReceiver, not wrapped.
-func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status wire.Status, data []byte, x *fanout.Receipt) error {
+func (p *publisherImpl) publishContext(ctx context.Context, tag tags.Tag, status wire.Status, data []byte, x *fanout.Receipt) error {
 	err := p.fan.Publish(tag, status, data, x)
 	switch err {
 	case nil:
@@ -85,7 +89,7 @@ func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status wir
 // retry calls publish again until there is room for its message.
 //
 //   - publish: returns errors of the fanout.
-func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
+func (p *publisherImpl) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
 	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
@@ -102,7 +106,7 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 
 // Flush sends published messages without waiting for full pages or the flush interval.
 // Blocks: never.
-func (p *Publisher) Flush() { p.fan.Flush() }
+func (handle *Publisher) Flush() { publisherOf(handle).fan.Flush() }
 
 // PublishZeroCopy publishes a message as PublishStatus does, but does not copy
 // the payload: it is sent from where it is.
@@ -120,12 +124,13 @@ func (p *Publisher) Flush() { p.fan.Flush() }
 //   - Errors, order, threads: as PublishStatus. A payload counts in QueueBytes as
 //     if it were copied, but takes next to nothing of PoolBytes.
 //   - Blocks: never.
-func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, done func()) error {
+func (handle *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, done func()) error {
+	p := publisherOf(handle)
 	return p.explain(tag, len(data), p.lend(tag, status, data, done))
 }
 
 // lend is PublishZeroCopy with the errors of the fanout.
-func (p *Publisher) lend(tag tags.Tag, status Status, data []byte, done func()) error {
+func (p *publisherImpl) lend(tag tags.Tag, status Status, data []byte, done func()) error {
 	if done == nil {
 		done = func() {}
 	}
@@ -143,7 +148,8 @@ func (p *Publisher) lend(tag tags.Tag, status Status, data []byte, done func()) 
 //
 //   - Errors: as PublishContext.
 //   - Threads: any.
-func (p *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, status Status, data []byte, done func()) error {
+func (handle *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, status Status, data []byte, done func()) error {
+	p := publisherOf(handle)
 	err := p.PublishZeroCopy(tag, status, data, done)
 	if err != ErrNoResources { //nolint:errorlint // PublishZeroCopy returns it bare, and this is the data path
 		return err
@@ -157,27 +163,31 @@ func (p *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, st
 // Threads: any, as for Publisher.
 type TagPublisher struct {
 	p   *Publisher
-	way *fanout.Way
+	way any // a *fanout.Way, as publisherOf says
 }
 
 // Tag returns the way to publish messages of a tag, for loops over few tags. It need not be
 // closed, and stays valid while tags are added and removed.
-func (p *Publisher) Tag(tag tags.Tag) *TagPublisher { return &TagPublisher{p, p.fan.Way(tag)} }
+//
+//go:noinline
+func (handle *Publisher) Tag(tag tags.Tag) *TagPublisher {
+	return &TagPublisher{handle, publisherOf(handle).fan.Way(tag)}
+}
 
 // Publish publishes a message as Publisher.Publish does.
 func (t *TagPublisher) Publish(data []byte) error {
-	if t.way.Publish(data) {
+	if t.way.(*fanout.Way).Publish(data) {
 		return nil
 	}
-	return t.p.Publish(t.way.Tag(), data)
+	return t.p.Publish(t.way.(*fanout.Way).Tag(), data)
 }
 
 // PublishContext publishes a message as Publisher.PublishContext does.
 func (t *TagPublisher) PublishContext(ctx context.Context, data []byte) error {
-	if t.way.Publish(data) {
+	if t.way.(*fanout.Way).Publish(data) {
 		return nil
 	}
-	return t.p.PublishContext(ctx, t.way.Tag(), data)
+	return t.p.PublishContext(ctx, t.way.(*fanout.Way).Tag(), data)
 }
 
 // Reply publishes the reply to a request.
@@ -190,7 +200,8 @@ func (t *TagPublisher) PublishContext(ctx context.Context, data []byte) error {
 //   - Result, errors, order, threads: as PublishStatus. The largest size of
 //     ErrMessageTooLarge is the one above.
 //   - Blocks: never.
-func (p *Publisher) Reply(to RequestID, tag tags.Tag, status Status, data []byte) error {
+func (handle *Publisher) Reply(to RequestID, tag tags.Tag, status Status, data []byte) error {
+	p := publisherOf(handle)
 	mark, payload, err := p.marked(to, tag, status, data)
 	if err == nil {
 		err = p.explain(tag, len(data), p.fan.Publish(tag, mark, payload, nil))
@@ -202,7 +213,8 @@ func (p *Publisher) Reply(to RequestID, tag tags.Tag, status Status, data []byte
 //
 //   - Errors: as PublishContext.
 //   - Threads: any.
-func (p *Publisher) ReplyContext(ctx context.Context, to RequestID, tag tags.Tag, status Status, data []byte) error {
+func (handle *Publisher) ReplyContext(ctx context.Context, to RequestID, tag tags.Tag, status Status, data []byte) error {
+	p := publisherOf(handle)
 	mark, payload, err := p.marked(to, tag, status, data)
 	if err == nil {
 		err = p.publishContext(ctx, tag, mark, payload, nil)
@@ -213,7 +225,7 @@ func (p *Publisher) ReplyContext(ctx context.Context, to RequestID, tag tags.Tag
 // marked returns a message with the id of a request as the fanout takes it.
 //
 // Errors: *PublishError with ErrMessageTooLarge.
-func (p *Publisher) marked(id RequestID, tag tags.Tag, status Status, data []byte) (wire.Status, []byte, error) {
+func (p *publisherImpl) marked(id RequestID, tag tags.Tag, status Status, data []byte) (wire.Status, []byte, error) {
 	if id == (RequestID{}) {
 		return wire.Status(status), data, nil
 	}
@@ -225,4 +237,4 @@ func (p *Publisher) marked(id RequestID, tag tags.Tag, status Status, data []byt
 }
 
 // maxRequest returns the largest payload of a request or a reply.
-func (p *Publisher) maxRequest() int { return p.cfg.MaxMessageBytes - wire.RequestBytes }
+func (p *publisherImpl) maxRequest() int { return p.cfg.MaxMessageBytes - wire.RequestBytes }

@@ -19,7 +19,8 @@ import (
 //   - Data, errors, order, threads: as PublishStatus. Other goroutines may publish
 //     between two of the messages.
 //   - Blocks: never. Allocates: only for the first message of a tag.
-func (p *Publisher) PublishBatch(messages []Message) (int, error) {
+func (handle *Publisher) PublishBatch(messages []Message) (int, error) {
+	p := publisherOf(handle)
 	n := 0
 	for n < len(messages) {
 		done, err := p.publishRun(messages[n:])
@@ -36,7 +37,8 @@ func (p *Publisher) PublishBatch(messages []Message) (int, error) {
 //
 //   - Errors: as PublishContext.
 //   - Threads: any.
-func (p *Publisher) PublishBatchContext(ctx context.Context, messages []Message) (int, error) {
+func (handle *Publisher) PublishBatchContext(ctx context.Context, messages []Message) (int, error) {
+	p := publisherOf(handle)
 	n := 0
 	for {
 		done, err := p.PublishBatch(messages[n:])
@@ -54,7 +56,7 @@ func (p *Publisher) PublishBatchContext(ctx context.Context, messages []Message)
 
 // publishRun publishes the first of messages, at least one, under one hold of
 // the mutex of their stream.
-func (p *Publisher) publishRun(messages []Message) (n int, err error) {
+func (p *publisherImpl) publishRun(messages []Message) (n int, err error) {
 	m := &messages[0]
 	run, ok := p.fan.BeginRun(m.Tag)
 	if !ok {

@@ -17,7 +17,8 @@ var errRow = errors.New("bus: a row without data")
 //   - Data: has Size bytes; not looked at if Size is 0.
 //   - Result: as of PublishBatch. The first row with bytes where none can be is refused with
 //     a *RowError. Those before it are published, those behind it are not tried.
-func (p *Publisher) PublishRows(rows []Row) (int, error) {
+func (handle *Publisher) PublishRows(rows []Row) (int, error) {
+	p := publisherOf(handle)
 	n := 0
 	for n < len(rows) {
 		done, err := p.publishRowRun(rows[n:])
@@ -37,7 +38,7 @@ func (p *Publisher) PublishRows(rows []Row) (int, error) {
 // inlined in either.
 //
 //   - Errors: errRow if rows[n] is not usable.
-func (p *Publisher) publishRowRun(rows []Row) (n int, err error) {
+func (p *publisherImpl) publishRowRun(rows []Row) (n int, err error) {
 	if !rows[0].usable() {
 		return 0, errRow
 	}

@@ -47,7 +47,7 @@ func (l *link) reenter() error {
 // checkInstance returns why a link may not be of the instance that it says, or nil.
 //
 // Errors: ErrProtocol, wrapped.
-func (p *Publisher) checkInstance(l *link, instance string) error {
+func (p *publisherImpl) checkInstance(l *link, instance string) error {
 	if old := p.newest[instance]; old != nil && !samePeer(old.who, l.who) {
 		return errTakenInstance
 	}
@@ -155,7 +155,7 @@ func (l *link) mayHave(set tags.Set) *AccessError {
 }
 
 // reviewAccess looks at all peers again, after a change of what is allowed. Loop only.
-func (p *Publisher) reviewAccess() {
+func (p *publisherImpl) reviewAccess() {
 	if p.work.Ended() {
 		return
 	}

@@ -22,7 +22,7 @@ import (
 // and then calls f. By then the account of the older one is complete, and the next
 // messages of the subscriber refer to it. Until then nothing is read from l. Of several
 // connections only the newest waits. Loop only.
-func (p *Publisher) supersede(l *link, f func()) {
+func (p *publisherImpl) supersede(l *link, f func()) {
 	old := p.newest[l.peer.Instance]
 	p.newest[l.peer.Instance] = l
 	if old == nil {
@@ -45,7 +45,7 @@ func (p *Publisher) supersede(l *link, f func()) {
 }
 
 // endSuperseded ends a connection in whose place there is a newer one.
-func (p *Publisher) endSuperseded(l *link) {
+func (p *publisherImpl) endSuperseded(l *link) {
 	if l.unrouting {
 		return
 	}
@@ -58,7 +58,7 @@ func (p *Publisher) endSuperseded(l *link) {
 }
 
 // succeed lets the connection go on that waits until this one is forgotten.
-func (p *Publisher) succeed(l *link) {
+func (p *publisherImpl) succeed(l *link) {
 	if p.newest[l.peer.Instance] == l {
 		delete(p.newest, l.peer.Instance)
 		if l.predecessor != nil { // the next connection has to wait for it, too
@@ -73,7 +73,7 @@ func (p *Publisher) succeed(l *link) {
 var errSuperseded = errors.New("bus: the subscriber has connected again")
 
 // onMissed handles a count of the subscriber that is higher than that of this side.
-func (p *Publisher) onMissed(l *link, m *subscription.Missed) {
+func (p *publisherImpl) onMissed(l *link, m *subscription.Missed) {
 	n := l.out.Lane(m.Lane)
 	if n == nil {
 		l.fail(fmt.Errorf("%w: missed messages in lane %d, which has no subscription", ErrProtocol, m.Lane))
@@ -96,7 +96,7 @@ func (p *Publisher) onMissed(l *link, m *subscription.Missed) {
 // ends, the rest is unconfirmed until the subscriber comes back and reports it.
 
 // onReceived notes how many messages of a lane the subscriber has received. Loop only.
-func (p *Publisher) onReceived(l *link, m *subscription.Received) {
+func (p *publisherImpl) onReceived(l *link, m *subscription.Received) {
 	n := l.out.Lane(m.Lane)
 	switch {
 	case n == nil:
@@ -111,7 +111,7 @@ func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 }
 
 // onGoodbye handles a subscriber that leaves in order. Loop only.
-func (p *Publisher) onGoodbye(l *link, m *subscription.Goodbye) {
+func (p *publisherImpl) onGoodbye(l *link, m *subscription.Goodbye) {
 	if len(m.List) > 0 {
 		l.fail(protocolError("a goodbye of a subscriber has no list"))
 		return
@@ -159,7 +159,7 @@ func (l *link) acked(m *subscription.Ack) {
 // more of a tag can be lost than were published and sent again.
 //
 // Errors: ErrProtocol, wrapped; nothing is counted then.
-func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
+func (p *publisherImpl) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
 	published := p.fan.Count(missed.Tag)
 	most := published + p.fan.Replayed()
 	known := a.Lost(missed.Tag)
@@ -178,7 +178,7 @@ const maxAccountTags = 1 << 24
 // boundAccounts bounds the entries of all accounts. Above the limit, it ends the
 // connection of the subscriber with the largest account, and forgets this account. Loop
 // only.
-func (p *Publisher) boundAccounts(limit int) {
+func (p *publisherImpl) boundAccounts(limit int) {
 	p.fan.Mu.Lock()
 	a, n := p.accounts.Largest(limit)
 	if a == nil {
@@ -205,7 +205,7 @@ type member struct {
 // messages. fan.Mu is held, and the link is dead. Loop only.
 //
 //   - cause: of the end; nil: in order.
-func (p *Publisher) leaveAccount(l *link, cause error) (unconfirmed uint64) {
+func (p *publisherImpl) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
 		sent := l.out.Stats()
 		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause, a.Peer.past}
@@ -229,7 +229,7 @@ func laneState(a *ledger.Lane) LaneState {
 
 // goneStates returns the accounts of subscribers that have gone, in the order in which
 // they went. fan.Mu is held.
-func (p *Publisher) goneStates() (gone []SubscriberState) {
+func (p *publisherImpl) goneStates() (gone []SubscriberState) {
 	for _, a := range p.accounts.Gone() {
 		m := &a.Peer
 		state := SubscriberState{Peer: *m.peer, Since: m.since, Messages: m.messages, Bytes: m.bytes, Pages: m.pages}
@@ -264,7 +264,8 @@ type TagLosses struct {
 //   - instance: Peer.Instance of the subscriber. The result is empty for an unknown
 //     subscriber. The publisher remembers the last 256 that have gone.
 //   - Threads: any. Blocks: never.
-func (p *Publisher) TagLosses(instance string) []TagLosses {
+func (handle *Publisher) TagLosses(instance string) []TagLosses {
+	p := publisherOf(handle)
 	var all []TagLosses
 	for _, n := range p.lanesWith(instance) {
 		from := len(all)
@@ -277,7 +278,7 @@ func (p *Publisher) TagLosses(instance string) []TagLosses {
 }
 
 // lanesWith returns the accounts of the lanes of a subscriber, by number.
-func (p *Publisher) lanesWith(instance string) []*ledger.Lane {
+func (p *publisherImpl) lanesWith(instance string) []*ledger.Lane {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	if a := p.accounts.Of(instance); a != nil {

@@ -17,9 +17,11 @@ import (
 //   - Blocks: for the directory's storage, some seconds at most, and until the last callback
 //     has run. From inside a callback, of any node, it returns at once, without the errors of
 //     the directory.
-func (p *Publisher) Close() error { return p.closer.Close(p.backend, p.close) }
+func (handle *Publisher) Close() error {
+	return publisherOf(handle).closer.Close(publisherOf(handle).backend, publisherOf(handle).close)
+}
 
-func (p *Publisher) close() (later bool, err error) {
+func (p *publisherImpl) close() (later bool, err error) {
 	p.setState(publisherClosed)
 	if p.observers != nil {
 		p.observers.End()
@@ -47,7 +49,7 @@ func (p *Publisher) close() (later bool, err error) {
 }
 
 // withdraw begins to leave the directory, in which a sender is not.
-func (p *Publisher) withdraw() {
+func (p *publisherImpl) withdraw() {
 	if p.unfollow != nil {
 		p.unfollow()
 	}
@@ -56,7 +58,7 @@ func (p *Publisher) withdraw() {
 
 // leave counts down the connections and the publisher itself; the last one frees the
 // pool. After a Close inside a callback the last one is a connection.
-func (p *Publisher) leave() error {
+func (p *publisherImpl) leave() error {
 	if p.users.Add(-1) > 0 {
 		return nil
 	}
@@ -69,7 +71,7 @@ func (p *Publisher) leave() error {
 // setState moves the publisher towards its end and keeps Publish out. After it returns
 // no message is accepted any more. It returns false if the publisher is in that state
 // already.
-func (p *Publisher) setState(state publisherState) bool {
+func (p *publisherImpl) setState(state publisherState) bool {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	if p.state >= state {
@@ -93,7 +95,7 @@ func (p *Publisher) setState(state publisherState) bool {
 //     number of connections and of unconfirmed messages; the cause of the end of ctx,
 //     if some subscribers had not left, or the directory had not answered.
 //   - Threads: any.
-func (p *Publisher) Drain(ctx context.Context) error { return p.DrainFailed(ctx, nil) }
+func (handle *Publisher) Drain(ctx context.Context) error { return handle.DrainFailed(ctx, nil) }
 
 // DrainFailed is Drain for a publisher that ends because something has failed, such as
 // its input. The subscribers get what was accepted before, and then a Goodbye event whose
@@ -103,7 +105,8 @@ func (p *Publisher) Drain(ctx context.Context) error { return p.DrainFailed(ctx,
 //     Drain.
 //   - Errors: as Drain; why is not among them.
 //   - Threads: any.
-func (p *Publisher) DrainFailed(ctx context.Context, why error) error {
+func (handle *Publisher) DrainFailed(ctx context.Context, why error) error {
+	p := publisherOf(handle)
 	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
@@ -122,7 +125,7 @@ func (p *Publisher) DrainFailed(ctx context.Context, why error) error {
 }
 
 // drainResult returns the error of a completed Drain, or nil.
-func (p *Publisher) drainResult() error {
+func (p *publisherImpl) drainResult() error {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	if err := p.unreturned(); err != nil {
@@ -136,7 +139,7 @@ func (p *Publisher) drainResult() error {
 
 // noteDrained ends the wait of Drain if no subscriber is left or awaited. fan.Mu is held.
 // Loop only, unless the publisher is closed.
-func (p *Publisher) noteDrained() {
+func (p *publisherImpl) noteDrained() {
 	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.accounts.Awaits(returnTime)) {
 		return
 	}
@@ -153,7 +156,7 @@ const returnTime = 5 * time.Second
 
 // beginDrain says goodbye to the connected subscribers, and begins to wait for those
 // that may come back. Loop only.
-func (p *Publisher) beginDrain() {
+func (p *publisherImpl) beginDrain() {
 	p.observers.Dismiss()
 	p.fan.Mu.Lock()
 	p.draining = true
@@ -174,7 +177,7 @@ func (p *Publisher) beginDrain() {
 // subscriptions have yet to settle an account. It is called after the answer to each
 // group of subscriptions: a refused group settles nothing, and nothing else follows it.
 // Loop only.
-func (p *Publisher) farewell(l *link) {
+func (p *publisherImpl) farewell(l *link) {
 	p.fan.Mu.Lock()
 	p.giveUp()
 	early := !p.draining || !l.asked && p.accounts.Owes(l.peer.Instance, l)
@@ -190,7 +193,7 @@ func (p *Publisher) farewell(l *link) {
 // leave, or are given up.
 //
 // Errors: as Drain.
-func (p *Publisher) awaitReturn(ctx context.Context) error {
+func (p *publisherImpl) awaitReturn(ctx context.Context) error {
 	look := time.NewTicker(returnTime / 50)
 	defer look.Stop()
 	for {
@@ -217,7 +220,7 @@ func (p *Publisher) awaitReturn(ctx context.Context) error {
 
 // unreturned returns an error if connections ended before or during the Drain and their
 // subscribers have not come back. fan.Mu is held.
-func (p *Publisher) unreturned() error {
+func (p *publisherImpl) unreturned() error {
 	missing, unconfirmed := p.accounts.Missing()
 	if missing += p.cutOff; missing == 0 {
 		return nil
@@ -228,7 +231,7 @@ func (p *Publisher) unreturned() error {
 
 // mayReturn reports whether a subscriber that is lost may connect again to a publisher
 // that ends, or is about to: a Sender knows that it ends a moment before.
-func (p *Publisher) mayReturn(instance string) bool {
+func (p *publisherImpl) mayReturn(instance string) bool {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	return p.state != publisherClosed && p.accounts.Returns(instance)
@@ -236,7 +239,7 @@ func (p *Publisher) mayReturn(instance string) bool {
 
 // giveUp stops waiting for peers that cannot come back to an ending publisher. Loop
 // only, and fan.Mu is held.
-func (p *Publisher) giveUp() {
+func (p *publisherImpl) giveUp() {
 	if p.draining {
 		p.ownership.giveUp()
 	}

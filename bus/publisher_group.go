@@ -18,7 +18,7 @@ const maxGroupsBytes = 256 << 20
 
 // onPositions takes the positions of a subscriber that is about to resume a
 // subscription.
-func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
+func (p *publisherImpl) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
@@ -35,7 +35,7 @@ func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 
 // onSubscribe takes a part of a set, and makes the subscriptions of a complete group
 // active.
-func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
+func (p *publisherImpl) onSubscribe(l *link, m *subscription.Subscribe) {
 	if l.fault != nil {
 		return // it is closing
 	}
@@ -79,7 +79,7 @@ func brokenGroup(err error) error {
 }
 
 // evictGroup ends a connection whose group was dropped, since all groups take too much.
-func (p *Publisher) evictGroup(l *link, bytes int) {
+func (p *publisherImpl) evictGroup(l *link, bytes int) {
 	l.end(fmt.Errorf("%w: %d bytes, limit %d", ErrGroupMemory, bytes, p.groups.Bytes))
 }
 
@@ -87,7 +87,7 @@ func (p *Publisher) evictGroup(l *link, bytes int) {
 // yet.
 //
 // Errors: ErrProtocol, wrapped.
-func (p *Publisher) checkStanding(list []byte) error {
+func (p *publisherImpl) checkStanding(list []byte) error {
 	for at, err := range subscription.PositionsOf(list) {
 		if err != nil {
 			return errors.Join(ErrProtocol, err)
@@ -100,7 +100,7 @@ func (p *Publisher) checkStanding(list []byte) error {
 }
 
 // onDropped notes what a subscriber has received of a lane and lost again. Loop only.
-func (p *Publisher) onDropped(l *link, m *subscription.Dropped) {
+func (p *publisherImpl) onDropped(l *link, m *subscription.Dropped) {
 	n := l.out.Lane(m.Lane)
 	if n == nil {
 		l.fail(protocolError("dropped messages in lane %d, which has no subscription", m.Lane))

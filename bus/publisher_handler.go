@@ -21,7 +21,7 @@ import (
 
 // publisherHandler is a Publisher as its backend sees it. Every method runs on
 // the loop.
-type publisherHandler struct{ *Publisher }
+type publisherHandler struct{ *publisherImpl }
 
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
@@ -31,7 +31,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 }
 
 // newLink takes over a connection.
-func (p *Publisher) newLink(ep netio.Endpoint) *link {
+func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
 	l.grace.F = l.overdue
 	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
@@ -74,7 +74,7 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 }
 
 // closed cleans up after a connection, and then calls after.
-func (p *Publisher) closed(l *link, cause error, after func()) {
+func (p *publisherImpl) closed(l *link, cause error, after func()) {
 	l.held = p.heart.Held(time.Now())
 	l.deadline.Met()
 	p.alarms.Cancel(&l.grace)
@@ -93,7 +93,7 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 }
 
 // left forgets a subscriber after the end of its connection and of all routes to it.
-func (p *Publisher) left(l *link, cause error) {
+func (p *publisherImpl) left(l *link, cause error) {
 	cause = l.endCause(cause)
 	if l.state == linkHello && errors.Is(cause, netio.ErrMessageLength) { // it speaks something else
 		p.strangers.Add(1)
@@ -150,7 +150,7 @@ func (p publisherHandler) OnSendReady(ep netio.Endpoint) {
 }
 
 // onHello decides whether the peer may subscribe.
-func (p *Publisher) onHello(l *link, data []byte) {
+func (p *publisherImpl) onHello(l *link, data []byte) {
 	l.deadline.Met()
 	h, err := subscription.DecodeHello(data)
 	if errors.Is(err, subscription.ErrMagic) {
@@ -220,7 +220,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 //
 //   - instance: that the peer is expected to have; empty: any.
 //   - every: the interval of this side.
-func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error) {
+func (p *publisherImpl) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		MaxMessageBytes: subscription.TakesDropped, BeatMillis: heartbeat.Millis(every),
@@ -229,7 +229,7 @@ func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error
 }
 
 // admit makes l a subscriber, or returns why not.
-func (p *Publisher) admit(l *link, h subscription.Hello) error {
+func (p *publisherImpl) admit(l *link, h subscription.Hello) error {
 	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
 		return &SizeError{Sends: need, Takes: h.MaxMessageBytes, text: fmt.Sprintf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
 			h.MaxMessageBytes, need)}
@@ -250,7 +250,7 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 // messages. Nothing refers to the subscriber any more.
 //
 //   - cause: of the end of its connection; nil: it ended in order.
-func (p *Publisher) forget(l *link, cause error) (unconfirmed uint64) {
+func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	if _, known := p.links[l]; !known {
@@ -272,7 +272,7 @@ func (p *Publisher) forget(l *link, cause error) (unconfirmed uint64) {
 }
 
 // onControl carries out a request.
-func (p *Publisher) onControl(l *link, data []byte) {
+func (p *publisherImpl) onControl(l *link, data []byte) {
 	m, err := subscription.Decode(data)
 	if err != nil {
 		l.fail(errors.Join(ErrProtocol, err))

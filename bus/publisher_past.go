@@ -12,7 +12,7 @@ import (
 )
 
 // pastOf returns what is remembered of the subscriber of a connection. fan.Mu is held.
-func (p *Publisher) pastOf(l *link) portrait.Past {
+func (p *publisherImpl) pastOf(l *link) portrait.Past {
 	if a := p.accounts.Of(l.peer.Instance); a != nil {
 		return a.Peer.past
 	}
@@ -41,7 +41,7 @@ type lossOfTag struct {
 }
 
 // portrayLostTags adds to each peer the tags of which it has lost most.
-func (p *Publisher) portrayLostTags(peers []state.Peer, q state.Question) {
+func (p *publisherImpl) portrayLostTags(peers []state.Peer, q state.Question) {
 	if q.LostTags == 0 {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 func (l *link) host() netip.Addr { return l.ep.Remote().Addr().Unmap() }
 
 // greet makes a new connection a guest.
-func (p *Publisher) greet(l *link) {
+func (p *publisherImpl) greet(l *link) {
 	most := max(minGuests, p.cfg.MaxSubscribers)
 	oldest, gaveWay := p.guests.Greet(l, most)
 	if !gaveWay {
@@ -30,7 +30,7 @@ func (p *Publisher) greet(l *link) {
 // makeRoom takes a place for a subscriber. fan.Mu is held.
 //
 // Errors: ErrTooManySubscribers, wrapped.
-func (p *Publisher) makeRoom(l *link, instance string) error {
+func (p *publisherImpl) makeRoom(l *link, instance string) error {
 	limits := admission.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
 	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest[instance], func(l *link) bool {
 		return l.jobs.Len() == 0 // otherwise it has asked for something
@@ -45,13 +45,13 @@ func (p *Publisher) makeRoom(l *link, instance string) error {
 }
 
 // seated begins to wait for the first subscription of a new subscriber.
-func (p *Publisher) seated(l *link) {
+func (p *publisherImpl) seated(l *link) {
 	p.guests.Leave(l)
 	p.rest(l)
 }
 
 // rest notes that a subscriber has no subscription from now on.
-func (p *Publisher) rest(l *link) {
+func (p *publisherImpl) rest(l *link) {
 	if p.seats.Idle(l) {
 		l.awaitSubscription()
 	}
@@ -60,7 +60,7 @@ func (p *Publisher) rest(l *link) {
 // settle notes after each change whether a subscriber has a subscription. After the end
 // of its last one it has some time to leave or to ask for another. One whose request
 // was refused may stay, since it would only come again.
-func (p *Publisher) settle(l *link) {
+func (p *publisherImpl) settle(l *link) {
 	switch {
 	case l.dialed || l.fault != nil:
 	case l.out.Subscriptions() > 0:
@@ -89,7 +89,7 @@ func (l *link) subscriptionMissed() {
 
 // observe makes the connection of a link an observer. The link is forgotten: no subscriber
 // has gone.
-func (p *Publisher) observe(l *link, h subscription.Hello) error {
+func (p *publisherImpl) observe(l *link, h subscription.Hello) error {
 	if err := observable(h); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (p *Publisher) observe(l *link, h subscription.Hello) error {
 }
 
 // ends reports whether the publisher drains or is closed.
-func (p *Publisher) ends() bool {
+func (p *publisherImpl) ends() bool {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	return p.state != publisherOpen

@@ -24,7 +24,8 @@ import (
 //   - Errors: the cause of the end of ctx, wrapped.
 //   - Threads: any. Blocks: never. Its work grows with the subscribers, and not with the
 //     tags: about a millisecond for 1,000 of them.
-func (p *Publisher) State(ctx context.Context, q state.Question) (state.State, error) {
+func (handle *Publisher) State(ctx context.Context, q state.Question) (state.State, error) {
+	p := publisherOf(handle)
 	if ctx.Err() != nil {
 		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
 	}
@@ -33,7 +34,8 @@ func (p *Publisher) State(ctx context.Context, q state.Question) (state.State, e
 
 // State returns what the sender knows of itself and of its receivers; see
 // Publisher.State.
-func (s *Sender) State(ctx context.Context, q state.Question) (state.State, error) {
+func (handle *Sender) State(ctx context.Context, q state.Question) (state.State, error) {
+	s := senderOf(handle)
 	if ctx.Err() != nil {
 		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
 	}
@@ -48,7 +50,7 @@ type rankedLink struct {
 
 // portray returns the state of this side. q is within its limits, and now as time.Now
 // returns it: what is measured does not depend on the clock on the wall.
-func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) state.State {
+func (p *publisherImpl) portray(role state.Role, q state.Question, now time.Time) state.State {
 	st := portrait.New(role, portrait.Time(now))
 	served := p.Tags()
 	st.Tags, st.TagParts = portrait.Text(served, served.Parts())
@@ -86,7 +88,7 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 }
 
 // portrayTags returns the states of the known tags of a set, of not too many of them.
-func (p *Publisher) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
+func (p *publisherImpl) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
 	if set.IsEmpty() {
 		return nil
 	}
@@ -104,7 +106,7 @@ const maxLossLooks = 1 << 15
 
 // portrayTagLosses adds to the states of tags what of them was lost, unless that is too much
 // work.
-func (p *Publisher) portrayTagLosses(all []state.Tag) {
+func (p *publisherImpl) portrayTagLosses(all []state.Tag) {
 	if len(all) == 0 {
 		return
 	}
@@ -127,7 +129,7 @@ func (p *Publisher) portrayTagLosses(all []state.Tag) {
 const shownAtOnce = 128
 
 // portrayAll fills in what is of all peers, and returns those of whom more is to be shown.
-func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time) (shown []rankedLink, eps []netio.Endpoint) {
+func (p *publisherImpl) portrayAll(st *state.State, q state.Question, now time.Time) (shown []rankedLink, eps []netio.Endpoint) {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	fan, sums := p.fan.Stats(), p.accounts.Sums()
@@ -175,7 +177,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 }
 
 // wanted returns which of the tags of a small set lanes want. fan.Mu is held.
-func (p *Publisher) wanted(set tags.Set) map[subscription.LaneID][]tags.Tag {
+func (p *publisherImpl) wanted(set tags.Set) map[subscription.LaneID][]tags.Tag {
 	if n, exact := set.Count(); n == 0 || !exact || n > state.MaxWanted {
 		return nil
 	}

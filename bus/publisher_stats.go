@@ -88,7 +88,8 @@ type LaneState struct {
 }
 
 // Stats returns the publisher's counters. Threads: any.
-func (p *Publisher) Stats() PublisherStats {
+func (handle *Publisher) Stats() PublisherStats {
+	p := publisherOf(handle)
 	pool := p.pool
 	st := PublisherStats{
 		NotAllowed: p.refusals.total.Load(),
@@ -109,7 +110,7 @@ func (p *Publisher) Stats() PublisherStats {
 }
 
 // lockedStats adds what the lock guards, and returns the endpoints of the subscribers.
-func (p *Publisher) lockedStats(st *PublisherStats, now time.Time) (eps []netio.Endpoint) {
+func (p *publisherImpl) lockedStats(st *PublisherStats, now time.Time) (eps []netio.Endpoint) {
 	pool := p.pool
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()

@@ -15,7 +15,10 @@ import (
 )
 
 // Tags returns the tags that the publisher serves now.
-func (p *Publisher) Tags() tags.Set {
+//
+//go:noinline
+func (handle *Publisher) Tags() tags.Set {
+	p := publisherOf(handle)
 	served, _ := p.fan.Served()
 	return served
 }
@@ -28,7 +31,8 @@ func (p *Publisher) Tags() tags.Set {
 //   - Errors: ErrTooManyRemoved, ErrEntryTooLarge, *AccessError, the directory's, and ErrClosed:
 //     nothing has been added.
 //   - Threads: any. Blocks: for the directory's storage.
-func (p *Publisher) AddTags(set tags.Set) error {
+func (handle *Publisher) AddTags(set tags.Set) error {
+	p := publisherOf(handle)
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
 	served, known := p.fan.Served() // what is announced may be more: see RemoveTags
@@ -57,7 +61,8 @@ func (p *Publisher) AddTags(set tags.Set) error {
 //   - Errors: tags.ErrTooComplex or ErrEntryTooLarge, wrapped: nothing is removed.
 //     Those of the directory, which may still name the tags. ErrClosed.
 //   - Threads: any. Blocks: for the directory's storage.
-func (p *Publisher) RemoveTags(set tags.Set) error {
+func (handle *Publisher) RemoveTags(set tags.Set) error {
+	p := publisherOf(handle)
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
 	left, err := p.Tags().Without(set)
@@ -76,7 +81,7 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 // announce changes the directory entry. announcing is held.
 //
 // Errors: ErrClosed, or the directory's.
-func (p *Publisher) announce(set tags.Set, since time.Time) error {
+func (p *publisherImpl) announce(set tags.Set, since time.Time) error {
 	p.fan.Mu.Lock()
 	open := p.state == publisherOpen
 	p.fan.Mu.Unlock()
@@ -102,7 +107,8 @@ func (p *Publisher) announce(set tags.Set, since time.Time) error {
 //   - Errors: ErrClosed; ErrOnLoop; tags.ErrTooComplex, wrapped, when the sets
 //     have too many overlapping masks to compare; the cause of the end of ctx.
 //   - Threads: any.
-func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
+func (handle *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
+	p := publisherOf(handle)
 	var missing *tags.Tag // as long as no subscriber wants it, the sets need not be compared
 	for {
 		p.fan.Mu.Lock()
@@ -139,7 +145,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 }
 
 // subscribed returns how many subscribers have a subscription. fan.Mu is held.
-func (p *Publisher) subscribed() (count int) {
+func (p *publisherImpl) subscribed() (count int) {
 	for l := range p.links {
 		if l.out.Subscribed() {
 			count++
@@ -149,7 +155,7 @@ func (p *Publisher) subscribed() (count int) {
 }
 
 // nextChange returns a channel that is closed at the next change of a subscription.
-func (p *Publisher) nextChange() <-chan struct{} {
+func (p *publisherImpl) nextChange() <-chan struct{} {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	return p.fan.NextChange()

@@ -71,9 +71,9 @@ func benchmarkReceive(b *testing.B, size, count, targets int, subscribe func(*Su
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	done := make(chan struct{})
-	s.loop.Post(func() {
+	subscriberOf(s).loop.Post(func() {
 		defer close(done)
-		src := s.sources[p.instance]
+		src := subscriberOf(s).sources[p.Instance()]
 		src.onData(page)
 		b.ResetTimer()
 		for n := 0; n < b.N; n += messages {

@@ -29,9 +29,19 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block. The handler and events run on the loop.
 type Receiver struct {
+	is any // a *receiverImpl
+}
+
+// receiverOf returns what a Receiver is, as publisherOf does.
+func receiverOf(handle *Receiver) *receiverImpl { return handle.is.(*receiverImpl) }
+
+// receiverImpl is what a Receiver is.
+type receiverImpl struct {
+	Receiver // as its user has it
+
 	cfg        ReceiverConfig
-	sub        *Subscriber // which counts and delivers
-	in         *Subscription
+	sub        *subscriberImpl // which counts and delivers
+	in         *subscriptionImpl
 	listen     netio.ListenEndpoint
 	registered directory.Registration
 	withdrawal withdrawal
@@ -62,7 +72,8 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Receiver{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
+	r := &receiverImpl{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
+	r.is = r
 	r.sub.role = subscription.RoleReceiver
 	if err := self(cfg.Access, acl.Receive, cfg.Tags); err != nil {
 		return nil, err
@@ -79,11 +90,11 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return r, nil
+	return &r.Receiver, nil
 }
 
 // serve listens, and announces that in dir.
-func (r *Receiver) serve(dir directory.Directory) (err error) {
+func (r *receiverImpl) serve(dir directory.Directory) (err error) {
 	r.listen, err = r.sub.backend.OpenListenEndpoint(r.cfg.Listen, netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: r.sub.cfg.MaxMessageBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
@@ -108,7 +119,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 }
 
 // describe makes the directory entry.
-func (r *Receiver) describe(at advertise.Place) directory.Entry {
+func (r *receiverImpl) describe(at advertise.Place) directory.Entry {
 	return directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
 		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: r.cfg.Tags,
@@ -119,7 +130,7 @@ func (r *Receiver) describe(at advertise.Place) directory.Entry {
 // move announces another place.
 //
 // Errors: the directory's.
-func (r *Receiver) move(at advertise.Place) error {
+func (r *receiverImpl) move(at advertise.Place) error {
 	if err := r.registered.Update(r.describe(at)); err != nil {
 		return err
 	}
@@ -128,14 +139,14 @@ func (r *Receiver) move(at advertise.Place) error {
 }
 
 // tell reports events. Threads: any.
-func (r *Receiver) tell(events []Event) {
+func (r *receiverImpl) tell(events []Event) {
 	for _, e := range events {
 		r.sub.loop.Post(func() { r.sub.event(e) })
 	}
 }
 
 // withdraw begins to leave the directory.
-func (r *Receiver) withdraw() {
+func (r *receiverImpl) withdraw() {
 	if r.unfollow != nil {
 		r.unfollow()
 	}
@@ -143,30 +154,48 @@ func (r *Receiver) withdraw() {
 }
 
 // Addr returns the address on which the receiver listens, with the real port.
-func (r *Receiver) Addr() netip.AddrPort { return r.listen.Addr() }
+//
+//go:noinline
+func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).listen.Addr() }
 
 // Instance returns the receiver's id: a nuid, new for every Receiver.
-func (r *Receiver) Instance() string { return r.sub.instance }
+//
+//go:noinline
+func (handle *Receiver) Instance() string { return receiverOf(handle).sub.instance }
 
 // Tags returns the set that the receiver owns.
-func (r *Receiver) Tags() tags.Set { return r.cfg.Tags }
+//
+//go:noinline
+func (handle *Receiver) Tags() tags.Set { return receiverOf(handle).cfg.Tags }
 
 // Messages iterates over the messages of a receiver without handler; see
 // Subscription.Messages. To its senders, a message is handled when it is in the
 // queue.
-func (r *Receiver) Messages(ctx context.Context) iter.Seq2[Message, error] { return r.in.Messages(ctx) }
+//
+//go:noinline
+func (handle *Receiver) Messages(ctx context.Context) iter.Seq2[Message, error] {
+	return receiverOf(handle).in.Messages(ctx)
+}
 
 // Subscription returns what a receiver has of its senders: for Batches, TakeBatch and
 // NotifyBatches of one whose Subscription keeps batches, and for Pause. It ends with the receiver.
-func (r *Receiver) Subscription() *Subscription { return r.in }
+//
+//go:noinline
+func (handle *Receiver) Subscription() *Subscription { return receiverOf(handle).in.handle() }
 
 // Stats returns the receiver's counters, correct to the page. Publishers counts the
 // connected senders.
-func (r *Receiver) Stats() SubscriberStats { return r.sub.Stats() }
+//
+//go:noinline
+func (handle *Receiver) Stats() SubscriberStats { return receiverOf(handle).sub.Stats() }
 
 // TagStats returns what was received of each tag; see Subscriber.TagStats. Its
 // Publishers are the senders.
-func (r *Receiver) TagStats(ctx context.Context) ([]TagStats, error) { return r.sub.TagStats(ctx) }
+//
+//go:noinline
+func (handle *Receiver) TagStats(ctx context.Context) ([]TagStats, error) {
+	return receiverOf(handle).sub.TagStats(ctx)
+}
 
 // Drain ends the receiver in order. It leaves the directory, asks its senders to send
 // no more, takes what is on its way, and lets them go. A Close after it loses nothing.
@@ -176,7 +205,8 @@ func (r *Receiver) TagStats(ctx context.Context) ([]TagStats, error) { return r.
 //     connections ended before everything was taken; the cause of the end of ctx,
 //     when some senders, or the directory, had not answered.
 //   - Threads: any.
-func (r *Receiver) Drain(ctx context.Context) error {
+func (handle *Receiver) Drain(ctx context.Context) error {
+	r := receiverOf(handle)
 	if r.sub.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
@@ -199,7 +229,7 @@ func (r *Receiver) Drain(ctx context.Context) error {
 // awaitLeft waits until all senders have left.
 //
 // Errors: as Drain.
-func (r *Receiver) awaitLeft(ctx context.Context) error {
+func (r *receiverImpl) awaitLeft(ctx context.Context) error {
 	select {
 	case <-r.left:
 		if r.cutOff > 0 {
@@ -214,7 +244,7 @@ func (r *Receiver) awaitLeft(ctx context.Context) error {
 }
 
 // noteLeft ends the wait of Drain if no sender is connected. Loop only.
-func (r *Receiver) noteLeft() {
+func (r *receiverImpl) noteLeft() {
 	if r.leaving && r.sub.counters.publishers.Load() == 0 {
 		r.leaving = false
 		close(r.left)
@@ -228,9 +258,11 @@ func (r *Receiver) noteLeft() {
 //   - Blocks: for the directory's storage, some seconds at most, and until the last callback
 //     has run. From inside a callback, of any node, it returns at once, without the errors of
 //     the directory, and on its own loop the handler is not called after that callback.
-func (r *Receiver) Close() error { return r.sub.closer.Close(r.sub.backend, r.close) }
+func (handle *Receiver) Close() error {
+	return receiverOf(handle).sub.closer.Close(receiverOf(handle).sub.backend, receiverOf(handle).close)
+}
 
-func (r *Receiver) close() (later bool, err error) {
+func (r *receiverImpl) close() (later bool, err error) {
 	r.draining.Store(true)
 	r.observers.End()
 	r.withdraw()

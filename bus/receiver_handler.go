@@ -20,7 +20,7 @@ import (
 // dialed. Every method runs on the loop.
 type receiverHandler struct {
 	subscriber subscriberHandler
-	r          *Receiver
+	r          *receiverImpl
 }
 
 // guest is a connection whose peer has not said hello yet, or is being refused.
@@ -98,7 +98,7 @@ func (h receiverHandler) OnSendReady(ep netio.Endpoint) {
 }
 
 // onHello decides whether the peer may send.
-func (r *Receiver) onHello(g *guest, data []byte) {
+func (r *receiverImpl) onHello(g *guest, data []byte) {
 	if g.leaving || r.sub.closed.Load() {
 		return
 	}
@@ -145,13 +145,13 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 }
 
 // refuse closes a connection once the peer was told why.
-func (r *Receiver) refuse(g *guest, err error) {
+func (r *receiverImpl) refuse(g *guest, err error) {
 	refused, refusedErr := subscription.Append(nil, refusal(0, outsideOf(err)))
 	r.leave(g, refused, errors.Join(err, refusedErr))
 }
 
 // admit returns why a peer may not send, or nil.
-func (r *Receiver) admit(g *guest, h subscription.Hello) error {
+func (r *receiverImpl) admit(g *guest, h subscription.Hello) error {
 	src := r.sub.sources[h.Instance]
 	switch {
 	case h.Role != subscription.RoleSender:
@@ -172,7 +172,7 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 }
 
 // leave closes a connection once a last message is sent.
-func (r *Receiver) leave(g *guest, last []byte, reason error) {
+func (r *receiverImpl) leave(g *guest, last []byte, reason error) {
 	g.leaving = true
 	b, err := g.ep.Buffer()
 	if err == nil {
@@ -193,14 +193,14 @@ func (r *Receiver) leave(g *guest, last []byte, reason error) {
 }
 
 // drop closes a connection without a message.
-func (r *Receiver) drop(g *guest, reason error) {
+func (r *receiverImpl) drop(g *guest, reason error) {
 	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
 	_ = g.ep.Close()
 }
 
 // greet notes a new connection. If there are too many peers without hello, or with an
 // unread refusal, the oldest one gives way.
-func (r *Receiver) greet(g *guest) {
+func (r *receiverImpl) greet(g *guest) {
 	most := max(minGuests, r.cfg.MaxSenders)
 	oldest, gaveWay := r.guests.Greet(g, most)
 	if !gaveWay {
@@ -217,7 +217,7 @@ func (r *Receiver) greet(g *guest) {
 // makeRoom takes a place for a sender. One that has sent nothing may give way.
 //
 // Errors: ErrTooManySenders, wrapped.
-func (r *Receiver) makeRoom(ep netio.Endpoint) error {
+func (r *receiverImpl) makeRoom(ep netio.Endpoint) error {
 	limits := admission.Limits{All: r.cfg.MaxSenders, Host: shareOfHost(r.cfg.MaxSenders)}
 	way, gaveWay, full := r.seats.Take(ep, ep.Remote().Addr().Unmap(), limits, nil, func(ep netio.Endpoint) bool {
 		src := ep.Context().(*source)
@@ -234,7 +234,7 @@ func (r *Receiver) makeRoom(ep netio.Endpoint) error {
 }
 
 // observe makes the connection of a guest an observer.
-func (r *Receiver) observe(g *guest, h subscription.Hello) error {
+func (r *receiverImpl) observe(g *guest, h subscription.Hello) error {
 	if err := observable(h); err != nil {
 		return err
 	}

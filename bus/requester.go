@@ -76,9 +76,12 @@ type Requester struct {
 	cfg      RequesterConfig
 	sender   *Sender
 	sub      *Subscription
-	book     *pending.Book[Message]
+	book     any // a *pending.Book[Message], as publisherOf says
 	requests atomic.Uint64
 }
+
+// bookOf returns the book of r.
+func bookOf(r *Requester) *pending.Book[Message] { return r.book.(*pending.Book[Message]) }
 
 // NewRequester subscribes to the reply tag. Close it; the caller keeps the sender and
 // the subscriber.
@@ -108,10 +111,10 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 //   - Blocks: until the reply comes, at most for RequesterConfig.Timeout.
 //   - Threads: any.
 func (r *Requester) Request(ctx context.Context, command []byte) (Message, error) {
-	if r.sub.owner.loop.OnAnyLoop() {
+	if subscriptionOf(r.sub).owner.loop.OnAnyLoop() {
 		return Message{}, ErrOnLoop
 	}
-	if r.sub.closed.Load() {
+	if subscriptionOf(r.sub).closed.Load() {
 		return Message{}, ErrClosed
 	}
 	began := time.Now()
@@ -120,14 +123,14 @@ func (r *Requester) Request(ctx context.Context, command []byte) (Message, error
 	if err := r.sub.Wait(ctx); err != nil { // else the reply could pass unseen
 		return Message{}, err
 	}
-	before, _ := r.book.Counts()
-	q, err := r.book.Begin(command)
+	before, _ := bookOf(r).Counts()
+	q, err := bookOf(r).Begin(command)
 	if err != nil {
 		return Message{}, fmt.Errorf("bus: request to %v: %w: %d wait: wait for replies, or raise RequesterConfig.MaxWaiting",
 			r.cfg.Command, ErrTooManyRequests, r.cfg.MaxWaiting)
 	}
-	if err := r.sender.request(ctx, RequestID{wire.ID(q.ID)}, r.cfg.Command, command); err != nil {
-		r.book.Cancel(q)
+	if err := senderOf(r.sender).request(ctx, RequestID{wire.ID(q.ID)}, r.cfg.Command, command); err != nil {
+		bookOf(r).Cancel(q)
 		return Message{}, err
 	}
 	r.sender.Flush()
@@ -136,15 +139,15 @@ func (r *Requester) Request(ctx context.Context, command []byte) (Message, error
 	select {
 	case m := <-q.Reply:
 		return m, nil
-	case <-r.sub.ended:
+	case <-r.sub.Ended():
 		cause = ErrClosed
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	}
-	if !r.book.Cancel(q) { // it came at the last moment
+	if !bookOf(r).Cancel(q) { // it came at the last moment
 		return <-q.Reply, nil
 	}
-	after, _ := r.book.Counts()
+	after, _ := bookOf(r).Counts()
 	return Message{}, &NoReplyError{
 		Command: r.cfg.Command, Reply: r.cfg.Reply, After: time.Since(began), WithoutID: after.WithoutID - before.WithoutID, Err: cause,
 	}
@@ -157,14 +160,14 @@ func (r *Requester) onReply(m Message) {
 		return m
 	}
 	if id := m.RequestID(); id != (RequestID{}) {
-		r.book.Answer(pending.ID(id.id), own)
+		bookOf(r).Answer(pending.ID(id.id), own)
 		return
 	}
 	var answers func([]byte) bool
 	if r.cfg.Match != nil {
 		answers = func(command []byte) bool { return r.cfg.Match(command, m) }
 	}
-	r.book.Match(answers, own)
+	bookOf(r).Match(answers, own)
 }
 
 // RequesterStats counts what a requester has done, and the messages on its reply tag.
@@ -180,7 +183,7 @@ type RequesterStats struct {
 
 // Stats returns the requester's counters. Threads: any.
 func (r *Requester) Stats() RequesterStats {
-	c, waiting := r.book.Counts()
+	c, waiting := bookOf(r).Counts()
 	return RequesterStats{
 		Requests: r.requests.Load(), Replies: c.Replies, Late: c.Late, Duplicates: c.Duplicates, Others: c.Others,
 		WithoutID: c.WithoutID, Waiting: waiting,

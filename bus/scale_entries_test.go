@@ -32,12 +32,12 @@ func (b *scaleBed) announceMany(n int) (steps int) {
 		last, err = b.dir.Announce(e)
 		must(b.tb, err)
 	}
-	b.until(func() bool { return len(b.s.sources) == n })
-	b.on(func() { steps = -int(b.s.work.Total) })
+	b.until(func() bool { return len(subscriberOf(b.s).sources) == n })
+	b.on(func() { steps = -int(subscriberOf(b.s).work.Total) })
 	e.Name = "changed"
 	must(b.tb, last.Update(e))
-	b.until(func() bool { return b.s.sources[e.Instance].contact.entry.Name == e.Name })
-	b.on(func() { steps += int(b.s.work.Total) })
+	b.until(func() bool { return subscriberOf(b.s).sources[e.Instance].contact.entry.Name == e.Name })
+	b.on(func() { steps += int(subscriberOf(b.s).work.Total) })
 	return steps
 }
 
@@ -58,15 +58,15 @@ func TestSubscriber_Offers_theWorkIsProportional(t *testing.T) {
 	look := func(n int) (steps, longest int) {
 		b := newScaleBed(t)
 		b.announceMany(n)
-		b.on(func() { b.s.work.Longest = 0 })
-		before := b.s.work.Total
+		b.on(func() { subscriberOf(b.s).work.Longest = 0 })
+		before := subscriberOf(b.s).work.Total
 		wanted := tags.Of(0xfffff0, 0x1fffff0)
 		found, err := b.s.Offers(t.Context(), wanted)
 		must(t, err)
 		if !found.None() || found.Publishers != n {
 			t.Errorf("got %v, want none of %d publishers", found, n)
 		}
-		b.on(func() { steps, longest = int(b.s.work.Total-before), b.s.work.Longest })
+		b.on(func() { steps, longest = int(subscriberOf(b.s).work.Total-before), subscriberOf(b.s).work.Longest })
 		return steps, longest
 	}
 	size := testkit.Fewer(1000)

@@ -38,7 +38,7 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	})
 	b.op("a directory event", func() {
 		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
+		b.until(func() bool { return subscriberOf(b.s).sources[p.Instance()].contact.entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("remove most", func() {
 		must(b.tb, sub.Remove(part(1, n/3-100)))
@@ -50,7 +50,7 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	})
 	b.op("unsubscribe", func() { must(b.tb, all.Unsubscribe(ctx)) })
 	b.on(func() {
-		known := b.s.sources[p.instance].in.Known(0)
+		known := subscriberOf(b.s).sources[p.Instance()].in.Known(0)
 		if want := n - n/3 + 100; known.Len() != want || known.Moving() {
 			b.tb.Errorf("got %d tags remembered in the end, and moving %v; want %d, false", known.Len(), known.Moving(), want)
 		}
@@ -77,7 +77,7 @@ func lifeOfSubscriptions(b *scaleBed, n int) {
 	})
 	b.op("a directory event", func() {
 		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
+		b.until(func() bool { return subscriberOf(b.s).sources[p.Instance()].contact.entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("resubscribe", func() {
 		b.cut(p)
@@ -93,6 +93,6 @@ func lifeOfSubscriptions(b *scaleBed, n int) {
 			must(b.tb, sub.Close())
 		}
 		must(b.tb, subs[0].Unsubscribe(ctx))
-		b.until(func() bool { return len(b.s.leaving) == 0 })
+		b.until(func() bool { return len(subscriberOf(b.s).leaving) == 0 })
 	})
 }

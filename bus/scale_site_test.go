@@ -59,8 +59,8 @@ func (x site) arrive(tb testing.TB, n int) (b *scaleBed, steps, longest int) {
 	sub, err := b.s.SubscribeWith(tags.Of(tags.MaxTag), func(Message) {}, SubscriptionConfig{Duplicates: DuplicatesRefuse})
 	must(tb, err)
 	tb.Cleanup(func() { _ = sub.Close() }) // closed with the subscriber, if that was first
-	b.until(func() bool { return len(b.s.sources) == n })
-	b.on(func() { steps, longest = int(b.s.work.Total), b.s.work.Longest })
+	b.until(func() bool { return len(subscriberOf(b.s).sources) == n })
+	b.on(func() { steps, longest = int(subscriberOf(b.s).work.Total), subscriberOf(b.s).work.Longest })
 	return b, steps, longest
 }
 
@@ -94,12 +94,12 @@ func TestSubscriber_aRackIsLost(t *testing.T) {
 	gone := func(n int) (steps, longest int) {
 		b, _, _ := sites[2].arrive(t, n)
 		before := 0
-		b.on(func() { before, b.s.work.Longest = int(b.s.work.Total), 0 })
+		b.on(func() { before, subscriberOf(b.s).work.Longest = int(subscriberOf(b.s).work.Total), 0 })
 		for i := range n {
 			b.dir.Expire(fmt.Sprintf("entry-%d", i), directory.ErrDead)
 		}
-		b.until(func() bool { return len(b.s.sources) <= maxAbsent })
-		b.on(func() { steps, longest = int(b.s.work.Total)-before, b.s.work.Longest })
+		b.until(func() bool { return len(subscriberOf(b.s).sources) <= maxAbsent })
+		b.on(func() { steps, longest = int(subscriberOf(b.s).work.Total)-before, subscriberOf(b.s).work.Longest })
 		return steps, longest
 	}
 	size := testkit.Fewer(1000)

@@ -96,14 +96,14 @@ func (b *scaleBed) publisher(first tags.Tag, n int, used bool) *Publisher {
 // on runs f on the subscriber's loop.
 func (b *scaleBed) on(f func()) {
 	done := make(chan struct{})
-	b.s.loop.Post(func() { defer close(done); f() })
+	subscriberOf(b.s).loop.Post(func() { defer close(done); f() })
 	<-done
 }
 
 // until waits until f holds on the loop and no job is left.
 func (b *scaleBed) until(f func() bool) {
 	for ok := false; !ok; {
-		b.on(func() { ok = b.s.work.Waiting() == 0 && f() })
+		b.on(func() { ok = subscriberOf(b.s).work.Waiting() == 0 && f() })
 	}
 }
 
@@ -126,7 +126,7 @@ func (b *scaleBed) op(name string, f func()) {
 	b.until(func() bool { return true })
 	before := uint64(0)
 	b.on(func() {
-		c := &b.s.work
+		c := &subscriberOf(b.s).work
 		before, c.Longest = c.Total, 0
 		b.mu.Lock()
 		clear(b.events)
@@ -135,7 +135,7 @@ func (b *scaleBed) op(name string, f func()) {
 	f()
 	b.until(func() bool { return true })
 	b.on(func() {
-		c := &b.s.work
+		c := &subscriberOf(b.s).work
 		b.steps[name] = int(c.Total - before)
 		b.most = max(b.most, c.Longest)
 		b.tb.Logf("%-32s %8d steps, at most %d in a slice", name, b.steps[name], c.Longest)

@@ -32,8 +32,18 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Sender struct {
-	pub   *Publisher  // which queues and sends
-	ended atomic.Bool // draining or closed: dial no more
+	is any // a *senderImpl
+}
+
+// senderOf returns what a Sender is, as publisherOf does.
+func senderOf(handle *Sender) *senderImpl { return handle.is.(*senderImpl) }
+
+// senderImpl is what a Sender is.
+type senderImpl struct {
+	Sender // as its user has it
+
+	pub   *publisherImpl // which queues and sends
+	ended atomic.Bool    // draining or closed: dial no more
 
 	listing atomic.Pointer[listing.Listing] // nil: it is not listed
 	wants   atomic.Pointer[tags.Set]        // connect to the receivers of these; set on the loop only
@@ -65,7 +75,8 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{pub: p, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	s := &senderImpl{pub: p, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	s.is = s
 	s.wants.Store(&cfg.Tags)
 	s.directory = discovery.Follower[*outlet]{
 		Role: directory.Receiver, Users: s.outlets, Create: func() *outlet { return newOutlet(s) },
@@ -83,14 +94,16 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if !cfg.Unlisted {
 		s.listing.Store(list(dir, cfg.Monitor, s.listed, p.loop, &p.entry, p.event))
 	}
-	return s, nil
+	return &s.Sender, nil
 }
 
 // Instance returns the sender's id: a nuid, new for every Sender.
-func (s *Sender) Instance() string { return s.pub.instance }
+//
+//go:noinline
+func (handle *Sender) Instance() string { return senderOf(handle).pub.instance }
 
 // Send sends a message: it is SendStatus with status 0.
-func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag, 0, data) }
+func (handle *Sender) Send(tag tags.Tag, data []byte) error { return handle.SendStatus(tag, 0, data) }
 
 // SendStatus sends a message to the receiver of its tag.
 //
@@ -103,7 +116,8 @@ func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag
 //     ErrClosed. After an error no receiver gets the message.
 //   - Order: as Publisher.PublishStatus.
 //   - Threads: any. Blocks: never.
-func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
+func (handle *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
+	s := senderOf(handle)
 	if err := s.pub.PublishStatus(tag, status, data); err != nil {
 		return s.explain(tag, data, err)
 	}
@@ -117,16 +131,19 @@ func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
 //     end of ctx, and with ErrNoReceiver if it was waiting for one. On a loop it
 //     returns ErrOnLoop instead of waiting, since the loop is what makes room.
 //   - Threads: any.
-func (s *Sender) SendContext(ctx context.Context, tag tags.Tag, data []byte) error {
-	return s.SendStatusContext(ctx, tag, 0, data)
+func (handle *Sender) SendContext(ctx context.Context, tag tags.Tag, data []byte) error {
+	return handle.SendStatusContext(ctx, tag, 0, data)
 }
 
 // SendStatusContext is SendContext with a status.
-func (s *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+//
+//go:noinline
+func (handle *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+	s := senderOf(handle)
 	return s.send(ctx, tag, wire.Status(status), data, nil)
 }
 
-func (s *Sender) send(ctx context.Context, tag tags.Tag, status wire.Status, data []byte, x *fanout.Receipt) error {
+func (s *senderImpl) send(ctx context.Context, tag tags.Tag, status wire.Status, data []byte, x *fanout.Receipt) error {
 	for {
 		changed := s.pub.nextChange() // before the try, so that no change after it is missed
 		err := s.pub.publishContext(ctx, tag, status, data, x)
@@ -155,12 +172,13 @@ func (s *Sender) send(ctx context.Context, tag tags.Tag, status wire.Status, dat
 //     handler panicked, or there was none any more; with ErrTooSlow, ErrPublisherMemory
 //     or ErrLeftOut the receiver's policy has lost it. ErrOnLoop: nothing is sent.
 //   - Threads: any.
-func (s *Sender) SendAcked(ctx context.Context, tag tags.Tag, data []byte) error {
-	return s.SendStatusAcked(ctx, tag, 0, data)
+func (handle *Sender) SendAcked(ctx context.Context, tag tags.Tag, data []byte) error {
+	return handle.SendStatusAcked(ctx, tag, 0, data)
 }
 
 // SendStatusAcked is SendAcked with a status.
-func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+func (handle *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+	s := senderOf(handle)
 	if s.pub.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
@@ -190,7 +208,7 @@ func outcomeOf(err error) error {
 // request sends a message with the id of a request as SendContext does.
 //
 // Errors: those of SendContext.
-func (s *Sender) request(ctx context.Context, id RequestID, tag tags.Tag, data []byte) error {
+func (s *senderImpl) request(ctx context.Context, id RequestID, tag tags.Tag, data []byte) error {
 	mark, payload, err := s.pub.marked(id, tag, 0, data)
 	if err != nil {
 		return s.explain(tag, data, err)
@@ -199,7 +217,7 @@ func (s *Sender) request(ctx context.Context, id RequestID, tag tags.Tag, data [
 }
 
 // explain completes an error of the publishing part.
-func (s *Sender) explain(tag tags.Tag, data []byte, err error) error {
+func (s *senderImpl) explain(tag tags.Tag, data []byte, err error) error {
 	if refused := (*PublishError)(nil); errors.As(err, &refused) {
 		refused.sender = true
 		return err
@@ -212,7 +230,7 @@ func (s *Sender) explain(tag tags.Tag, data []byte, err error) error {
 }
 
 // Flush sends messages that wait for full pages or the flush interval. Blocks: never.
-func (s *Sender) Flush() { s.pub.fan.Flush() }
+func (handle *Sender) Flush() { senderOf(handle).pub.fan.Flush() }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers
 // that are connected.
@@ -224,7 +242,8 @@ type SenderStats struct {
 }
 
 // Stats returns the sender's counters. Threads: any.
-func (s *Sender) Stats() SenderStats {
+func (handle *Sender) Stats() SenderStats {
+	s := senderOf(handle)
 	return SenderStats{s.pub.Stats(), s.unowned.Load(), s.acked.Load(), s.unacked.Load()}
 }
 
@@ -232,7 +251,11 @@ func (s *Sender) Stats() SenderStats {
 // Publisher.TagLosses.
 //
 //   - instance: Peer.Instance of the receiver.
-func (s *Sender) TagLosses(instance string) []TagLosses { return s.pub.TagLosses(instance) }
+//
+//go:noinline
+func (handle *Sender) TagLosses(instance string) []TagLosses {
+	return senderOf(handle).pub.TagLosses(instance)
+}
 
 // Drain ends the sender in order. It accepts no more messages, sends the accepted ones,
 // and sends every receiver the final positions. It returns when all receivers have
@@ -241,7 +264,7 @@ func (s *Sender) TagLosses(instance string) []TagLosses { return s.pub.TagLosses
 //
 //   - Errors: as Publisher.Drain.
 //   - Threads: any.
-func (s *Sender) Drain(ctx context.Context) error { return s.DrainFailed(ctx, nil) }
+func (handle *Sender) Drain(ctx context.Context) error { return handle.DrainFailed(ctx, nil) }
 
 // DrainFailed is Drain for a sender that ends because something has failed; see
 // Publisher.DrainFailed.
@@ -249,7 +272,8 @@ func (s *Sender) Drain(ctx context.Context) error { return s.DrainFailed(ctx, ni
 //   - why: for the receivers; nil: as Drain.
 //   - Errors: as Publisher.Drain.
 //   - Threads: any.
-func (s *Sender) DrainFailed(ctx context.Context, why error) error {
+func (handle *Sender) DrainFailed(ctx context.Context, why error) error {
+	s := senderOf(handle)
 	if !s.pub.loop.OnAnyLoop() {
 		s.ended.Store(true)
 	}
@@ -261,9 +285,11 @@ func (s *Sender) DrainFailed(ctx context.Context, why error) error {
 //
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
 //     it returns at once.
-func (s *Sender) Close() error { return s.pub.closer.Close(s.pub.backend, s.close) }
+func (handle *Sender) Close() error {
+	return senderOf(handle).pub.closer.Close(senderOf(handle).pub.backend, senderOf(handle).close)
+}
 
-func (s *Sender) close() (later bool, err error) {
+func (s *senderImpl) close() (later bool, err error) {
 	s.ended.Store(true)
 	unlisted := s.listing.Load().End()
 	s.directory.End()
@@ -275,7 +301,7 @@ func (s *Sender) close() (later bool, err error) {
 }
 
 // listed returns the entry of the sender. Threads: any.
-func (s *Sender) listed() (e directory.Entry, ok bool) {
+func (s *senderImpl) listed() (e directory.Entry, ok bool) {
 	p := s.pub
 	return clientEntry(directory.Entry{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backend.Name(), Since: p.opened,

@@ -18,7 +18,8 @@ import (
 //     tags.ErrTooComplex, wrapped, when the sets have too many overlapping masks
 //     to compare; the cause of the end of ctx.
 //   - Threads: any.
-func (s *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
+func (handle *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
+	s := senderOf(handle)
 	foreign, err := set.Without(s.pub.cfg.Tags)
 	if err != nil {
 		return fmt.Errorf("bus: wait for receivers of %s: %w", shortSet(set), err)
@@ -47,14 +48,15 @@ func (s *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
 // which are nearest to it, as Subscriber.Offers.
 //
 //   - Errors, threads, blocking: as Subscriber.Offers.
-func (s *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, error) {
+func (handle *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, error) {
+	s := senderOf(handle)
 	if s.ended.Load() {
 		return Offers{}, ErrClosed
 	}
 	return s.asking().offers(ctx, wanted)
 }
 
-func (s *Sender) asking() offersAsked {
+func (s *senderImpl) asking() offersAsked {
 	return offersAsked{s.pub.loop, &s.pub.work, s.pub.closer.Ended(), func() (all []*peerContact) {
 		for _, out := range s.outlets {
 			all = append(all, &out.contact)

@@ -24,7 +24,7 @@ import (
 // Everything here runs on the loop.
 type source struct {
 	contact  peerContact
-	sub      *Subscriber
+	sub      *subscriberImpl
 	met      time.Time     // when the first connection was ready
 	vanished bool          // reported so
 	fault    error         // why this side closes the connection, or has closed it
@@ -41,12 +41,12 @@ type source struct {
 	share    workqueue.Share // of the subscriber's work queue
 
 	dial     dialing
-	requests request.Asker[*Subscription]
+	requests request.Asker[*subscriptionImpl]
 	in       dispatcher                 // of what arrives
 	served   overlap.Publisher[*source] // what duplicates knows of it
 }
 
-func newSource(s *Subscriber) *source {
+func newSource(s *subscriberImpl) *source {
 	src := &source{sub: s}
 	src.out = sendqueue.NewControl(src.pause, src.resume, src.sayLast, src.fail)
 	src.dial.src = src

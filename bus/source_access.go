@@ -37,7 +37,7 @@ func (src *source) enter() error {
 // enter notes which peer a guest is, and returns why it may not come in, or nil.
 //
 // Errors: those of Access.Identify; *AccessError.
-func (r *Receiver) enter(g *guest, action acl.Action) (err error) {
+func (r *receiverImpl) enter(g *guest, action acl.Action) (err error) {
 	if g.who, err = r.sub.door.identify(g.ep); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (src *source) tellDenied() {
 	src.telling = true
 	ep := src.contact.ep
 	var missing []tags.Set
-	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
+	look := src.sub.subs.Each(func(sub *subscriptionImpl) (steps int) {
 		if set := src.rights.Missing(sub.live, src.contact.entry.Tags); !set.IsEmpty() && len(missing) < maxMissing {
 			missing = append(missing, set)
 		}
@@ -115,7 +115,7 @@ func (src *source) tellDenied() {
 }
 
 // tellDeniedOf is tellDenied for a subscription that is new, or has changed.
-func (src *source) tellDeniedOf(sub *Subscription) {
+func (src *source) tellDeniedOf(sub *subscriptionImpl) {
 	if src.rights.Limited() && !src.rights.Awaited() && src.contact.Ready() {
 		src.denied(src.rights.Missing(sub.live, src.contact.entry.Tags))
 	}
@@ -154,7 +154,7 @@ func some(set tags.Set, most int) tags.Set {
 }
 
 // reviewAccess looks at all publishers again, after a change of what is allowed. Loop only.
-func (s *Subscriber) reviewAccess() {
+func (s *subscriberImpl) reviewAccess() {
 	if s.closed.Load() {
 		return
 	}

@@ -23,7 +23,7 @@ func (src *source) consider() {
 }
 
 // considerOne is consider for a single subscription.
-func (src *source) considerOne(sub *Subscription) {
+func (src *source) considerOne(sub *subscriptionImpl) {
 	if sub.over() {
 		return
 	}
@@ -35,7 +35,7 @@ func (src *source) considerOne(sub *Subscription) {
 
 // concerns reports whether the publisher has something to send for a subscription. It
 // serves some of its tags, or did so and owes an account.
-func (src *source) concerns(sub *Subscription) bool {
+func (src *source) concerns(sub *subscriptionImpl) bool {
 	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
 		return r.Want().Intersects(src.served.Ever())
 	}
@@ -44,7 +44,7 @@ func (src *source) concerns(sub *Subscription) bool {
 
 // needs is concerns, whatever the publisher lets this side have: a connection on which there
 // is nothing to be had now shows when there is.
-func (src *source) needs(sub *Subscription) bool {
+func (src *source) needs(sub *subscriptionImpl) bool {
 	if !src.rights.Limited() {
 		return src.concerns(sub)
 	}
@@ -53,7 +53,7 @@ func (src *source) needs(sub *Subscription) bool {
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
 // it counts as unwanted.
-func (src *source) unsubscribe(sub *Subscription) {
+func (src *source) unsubscribe(sub *subscriptionImpl) {
 	if !src.requests.Unsubscribe(sub, src.contact.Ready()) {
 		src.leaveIfUnneeded()
 		src.unlisted()
@@ -78,32 +78,32 @@ func (src *source) disconnect(then func()) {
 }
 
 // subRequest is a subscription as one publisher knows it.
-type subRequest = request.Request[*Subscription]
+type subRequest = request.Request[*subscriptionImpl]
 
 // asking is a source as its Asker sees it.
 type asking struct{ *source }
 
 // Key implements request.Side.
-func (asking) Key(sub *Subscription) (id uint64, lane uint16) { return sub.id, sub.lane }
+func (asking) Key(sub *subscriptionImpl) (id uint64, lane uint16) { return sub.id, sub.lane }
 
 // Over implements request.Side.
-func (asking) Over(sub *Subscription) bool { return sub.over() }
+func (asking) Over(sub *subscriptionImpl) bool { return sub.over() }
 
 // Wants implements request.Side.
-func (src asking) Wants(sub *Subscription) tags.Set {
+func (src asking) Wants(sub *subscriptionImpl) tags.Set {
 	return src.sub.duplicates.choose(src.source, sub, src.rights.Both(sub.live))
 }
 
 // Concerns implements request.Side.
-func (src asking) Concerns(sub *Subscription) bool { return src.concerns(sub) }
+func (src asking) Concerns(sub *subscriptionImpl) bool { return src.concerns(sub) }
 
 // Cost implements request.Side.
-func (src asking) Cost(sub *Subscription) (steps int) {
+func (src asking) Cost(sub *subscriptionImpl) (steps int) {
 	return request.Steps*(1+src.served.Count()) + src.rights.Cost(sub.live)
 }
 
 // Message implements request.Side.
-func (asking) Message(sub *Subscription) subscription.Subscribe { return sub.request() }
+func (asking) Message(sub *subscriptionImpl) subscription.Subscribe { return sub.request() }
 
 // MayAsk implements request.Side.
 func (src asking) MayAsk() bool {
@@ -140,7 +140,7 @@ func (src asking) Ceased() {
 func (src asking) Considered() { src.leaveIfUnneeded() }
 
 // Ended implements request.Side.
-func (asking) Ended(sub *Subscription) { sub.maybeEnded() }
+func (asking) Ended(sub *subscriptionImpl) { sub.maybeEnded() }
 
 // Stands implements request.Side.
 func (src asking) Stands(x request.Standing) workqueue.Job {

@@ -20,8 +20,8 @@ import (
 type dialing struct {
 	src *source
 
-	wanting        *Subscription // one that wanted the publisher when Wanted last looked
-	looking, again bool          // look goes on; and then once more
+	wanting        *subscriptionImpl // one that wanted the publisher when Wanted last looked
+	looking, again bool              // look goes on; and then once more
 	seek           seek
 }
 
@@ -71,7 +71,7 @@ func (d *dialing) look() {
 	}
 	d.looking, d.again = true, false
 	found := false
-	look := d.src.sub.subs.Each(func(sub *Subscription) (steps int) {
+	look := d.src.sub.subs.Each(func(sub *subscriptionImpl) (steps int) {
 		found = found || d.src.needs(sub)
 		return asking{d.src}.Cost(sub)
 	})
@@ -214,11 +214,11 @@ func (src *source) update(e directory.Entry) {
 }
 
 // isDialed reports whether publishers dial this subscriber, as no directory lists them.
-func (s *Subscriber) isDialed() bool { return s.role == subscription.RoleReceiver }
+func (s *subscriberImpl) isDialed() bool { return s.role == subscription.RoleReceiver }
 
 // accept takes over a connection that a publisher has dialed, after its hello. The
 // publisher's earlier connection, if any, has ended. Loop only.
-func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello, who *identity.Peer) {
+func (s *subscriberImpl) accept(ep netio.Endpoint, h subscription.Hello, who *identity.Peer) {
 	src := s.sources[h.Instance]
 	if src == nil {
 		src = newSource(s)

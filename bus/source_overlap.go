@@ -12,7 +12,7 @@ import (
 // duplicates decides which of several publishers of a tag is to send it to a subscription,
 // and reports that there are several. Loop only.
 type duplicates struct {
-	sub *Subscriber
+	sub *subscriberImpl
 
 	choosy int                    // open subscriptions that do not take all publishers of a tag
 	index  overlap.Index[*source] // of Subscriber.sources
@@ -95,7 +95,7 @@ func tooComplex(src, o *source, set tags.Set, err error) {
 
 // choose returns those tags of a set, a part of that of the subscription, that no other
 // publisher is to send instead.
-func (d *duplicates) choose(src *source, sub *Subscription, set tags.Set) tags.Set {
+func (d *duplicates) choose(src *source, sub *subscriptionImpl, set tags.Set) tags.Set {
 	if sub.cfg.Duplicates == DuplicatesAll {
 		return set
 	}
@@ -122,7 +122,7 @@ func (d *duplicates) choose(src *source, sub *Subscription, set tags.Set) tags.S
 // part of the subscription's set.
 //
 // Errors: tags.ErrTooComplex.
-func (d *duplicates) without(src, o *source, v *overlap.Pair[*source], sub *Subscription, set tags.Set, budget *tags.Budget) (tags.Set, error) {
+func (d *duplicates) without(src, o *source, v *overlap.Pair[*source], sub *subscriptionImpl, set tags.Set, budget *tags.Budget) (tags.Set, error) {
 	if sub.cfg.Duplicates == DuplicatesNewest {
 		r := o.requests.Of(sub.id)
 		if r == nil {

@@ -25,7 +25,7 @@ const goodbyeTime = 250 * time.Millisecond
 
 // farewell says goodbye to all publishers. gone is closed when that is done.
 // Loop only.
-func (s *Subscriber) farewell() {
+func (s *subscriberImpl) farewell() {
 	s.parting = true
 	for _, src := range s.sources {
 		if src.contact.ep != nil && src.fault == nil && !src.out.Parted() {
@@ -36,7 +36,7 @@ func (s *Subscriber) farewell() {
 }
 
 // departed notes that a connection has ended. Loop only.
-func (s *Subscriber) departed() {
+func (s *subscriberImpl) departed() {
 	if !s.parting {
 		return
 	}
@@ -50,7 +50,7 @@ func (s *Subscriber) departed() {
 }
 
 // onTick is the subscriber's tick.
-func (s *Subscriber) onTick(now time.Time, late time.Duration) {
+func (s *subscriberImpl) onTick(now time.Time, late time.Duration) {
 	for _, src := range s.sources {
 		if src.contact.Ready() {
 			src.tick(now, late)
@@ -95,7 +95,7 @@ const reportInterval = time.Second
 // It tells the publisher, which all tools ask.
 
 // reportSoon has report called after a while, unless it is about to be called. Loop only.
-func (s *Subscriber) reportSoon() {
+func (s *subscriberImpl) reportSoon() {
 	if !s.reporting {
 		s.reporting = true
 		s.alarms.Set(&s.reports, reportInterval)
@@ -103,7 +103,7 @@ func (s *Subscriber) reportSoon() {
 }
 
 // report tells of what is not told at once: the user by events, and the publishers. Loop only.
-func (s *Subscriber) report() {
+func (s *subscriberImpl) report() {
 	s.reporting = false
 	s.gaps.Report()
 	for _, src := range s.sources {

@@ -48,7 +48,7 @@ func TestSubscriber_forgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 		must(t, sub.Wait(t.Context()))
 	}
 	count := make(chan int)
-	s.loop.Post(func() { count <- s.sources[p.instance].in.Known(0).Len() })
+	subscriberOf(s).loop.Post(func() { count <- subscriberOf(s).sources[p.Instance()].in.Known(0).Len() })
 	if n := <-count; n > tagmap.MinPrune+each {
 		t.Errorf("after %d tags: %d remembered, want at most %d", changes*each, n, tagmap.MinPrune+each)
 	}

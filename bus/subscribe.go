@@ -15,8 +15,8 @@ import (
 
 // Subscribe asks every publisher, also later ones, for the tags of a set. Messages may
 // arrive before it returns. It is SubscribeWith with the zero SubscriptionConfig.
-func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
-	return s.SubscribeWith(set, h, SubscriptionConfig{})
+func (handle *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
+	return handle.SubscribeWith(set, h, SubscriptionConfig{})
 }
 
 // SubscribeWith is Subscribe with a SubscriptionConfig.
@@ -27,14 +27,16 @@ func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
 //   - Errors: ErrEmptySet; subscription.ErrTooManyTags, wrapped; those of
 //     SubscriptionConfig.Validate; ErrTooManyPolicies; ErrClosed.
 //   - Blocks: never.
-func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConfig) (*Subscription, error) {
-	return s.subscribe(set, handlers{each: h}, cfg)
+func (handle *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConfig) (*Subscription, error) {
+	sub, err := subscriberOf(handle).subscribe(set, handlers{each: h}, cfg)
+	return sub.handle(), err
 }
 
 // SubscribeBatch is SubscribeWith for a handler that takes all messages of a page
 // at once, for example to write them together. A nil handler queues.
-func (s *Subscriber) SubscribeBatch(set tags.Set, h BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
-	return s.subscribe(set, handlers{batch: h}, cfg)
+func (handle *Subscriber) SubscribeBatch(set tags.Set, h BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
+	sub, err := subscriberOf(handle).subscribe(set, handlers{batch: h}, cfg)
+	return sub.handle(), err
 }
 
 // handlers has one at most.
@@ -44,7 +46,7 @@ type handlers struct {
 	pages func(Batch)
 }
 
-func (s *Subscriber) subscribe(set tags.Set, h handlers, cfg SubscriptionConfig) (*Subscription, error) {
+func (s *subscriberImpl) subscribe(set tags.Set, h handlers, cfg SubscriptionConfig) (*subscriptionImpl, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func (s *Subscriber) subscribe(set tags.Set, h handlers, cfg SubscriptionConfig)
 
 // laneFor returns the lane of subscriptions that are treated alike. Lanes are
 // never given up: a publisher knows them as long as the connection lives.
-func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {
+func (s *subscriberImpl) laneFor(cfg SubscriptionConfig) (uint16, error) {
 	cfg = cfg.lane()
 	s.laneMu.Lock()
 	defer s.laneMu.Unlock()
@@ -82,7 +84,7 @@ func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {
 }
 
 // add makes a subscription known. Loop only.
-func (s *Subscriber) add(sub *Subscription) {
+func (s *subscriberImpl) add(sub *subscriptionImpl) {
 	if s.closed.Load() || sub.closed.Load() {
 		sub.finish(ErrClosed)
 		return
@@ -100,7 +102,7 @@ func (s *Subscriber) add(sub *Subscription) {
 }
 
 // remove ends a subscription. Loop only.
-func (s *Subscriber) remove(sub *Subscription) {
+func (s *subscriberImpl) remove(sub *subscriptionImpl) {
 	if s.subs.Has(sub.id) && sub.cfg.Duplicates != DuplicatesAll {
 		s.duplicates.choosy--
 	}
@@ -116,7 +118,7 @@ func (s *Subscriber) remove(sub *Subscription) {
 }
 
 // retire ends a subscription that still takes the messages on their way. Loop only.
-func (s *Subscriber) retire(sub *Subscription) {
+func (s *subscriberImpl) retire(sub *subscriptionImpl) {
 	if !sub.over() && s.subs.Has(sub.id) {
 		sub.retired = true
 		s.remove(sub)
@@ -124,7 +126,7 @@ func (s *Subscriber) retire(sub *Subscription) {
 }
 
 // maybeEnded ends Unsubscribe if no publisher sends any more. Loop only.
-func (sub *Subscription) maybeEnded() {
+func (sub *subscriptionImpl) maybeEnded() {
 	for _, src := range sub.owner.sources {
 		if r := src.requests.Of(sub.id); r != nil && r.Open() {
 			return
@@ -134,7 +136,7 @@ func (sub *Subscription) maybeEnded() {
 }
 
 // finish ends everything that waits for the subscription. Loop only.
-func (sub *Subscription) finish(err error) {
+func (sub *subscriptionImpl) finish(err error) {
 	sub.settle(err)
 	sub.end.Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
@@ -146,7 +148,7 @@ func (sub *Subscription) finish(err error) {
 
 // startPatience begins the wait for the first acknowledgement of a subscription. Loop
 // only.
-func (s *Subscriber) startPatience(sub *Subscription) {
+func (s *subscriberImpl) startPatience(sub *subscriptionImpl) {
 	if sub.cfg.Timeout > 0 {
 		sub.patience.F = func() { s.giveUp(sub) }
 		s.alarms.Set(&sub.patience, sub.cfg.Timeout)
@@ -154,10 +156,10 @@ func (s *Subscriber) startPatience(sub *Subscription) {
 }
 
 // stopPatience ends that wait. Loop only.
-func (s *Subscriber) stopPatience(sub *Subscription) { s.alarms.Cancel(&sub.patience) }
+func (s *subscriberImpl) stopPatience(sub *subscriptionImpl) { s.alarms.Cancel(&sub.patience) }
 
 // giveUp ends a subscription that no publisher has acknowledged in time.
-func (s *Subscriber) giveUp(sub *Subscription) {
+func (s *subscriberImpl) giveUp(sub *subscriptionImpl) {
 	if sub.closed.Swap(true) {
 		return
 	}
@@ -180,9 +182,11 @@ func (s *Subscriber) giveUp(sub *Subscription) {
 //   - Blocks: until the last callback has run, and at most 250 ms for publishers that
 //     do not read; from inside a callback, of any node, it returns at once, and on its
 //     own loop no handler is called after that callback.
-func (s *Subscriber) Close() error { return s.closer.Close(s.backend, s.close) }
+func (handle *Subscriber) Close() error {
+	return subscriberOf(handle).closer.Close(subscriberOf(handle).backend, subscriberOf(handle).close)
+}
 
-func (s *Subscriber) close() (later bool, err error) {
+func (s *subscriberImpl) close() (later bool, err error) {
 	s.closed.Store(true)
 	unlisted := s.listing.Load().End()
 	s.directory.End()
@@ -226,7 +230,7 @@ func (s *Subscriber) close() (later bool, err error) {
 // closeSoon is close inside a callback. The loop sends at the end of a turn, so the
 // backend is closed one turn later, after the last messages. closeSoon returns false if
 // the loop has no further turn. Loop only.
-func (s *Subscriber) closeSoon() bool {
+func (s *subscriberImpl) closeSoon() bool {
 	s.shutdown()
 	s.farewell()
 	last := func() {
@@ -241,7 +245,7 @@ func (s *Subscriber) closeSoon() bool {
 }
 
 // shutdown ends everything above the backend. Loop only.
-func (s *Subscriber) shutdown() {
+func (s *subscriberImpl) shutdown() {
 	for _, src := range s.sources {
 		src.in.Changed() // the handlers of the page being delivered
 	}
@@ -256,7 +260,7 @@ const finishedPerTurn = 2048
 
 // finishAll finishes subscriptions, some in each turn of the loop while it runs. Loop
 // only.
-func (s *Subscriber) finishAll(left []*Subscription) {
+func (s *subscriberImpl) finishAll(left []*subscriptionImpl) {
 	for n := 0; len(left) > 0; n++ {
 		if n == finishedPerTurn && s.loop.Post(func() { s.finishAll(left) }) {
 			return

@@ -38,6 +38,16 @@ import (
 // unless they block. All state behind them lives on the loop: the methods post
 // to it. Handlers and events run on the loop.
 type Subscriber struct {
+	is any // a *subscriberImpl
+}
+
+// subscriberOf returns what a Subscriber is, as publisherOf does.
+func subscriberOf(handle *Subscriber) *subscriberImpl { return handle.is.(*subscriberImpl) }
+
+// subscriberImpl is what a Subscriber is.
+type subscriberImpl struct {
+	Subscriber // as its user has it
+
 	cfg      SubscriberConfig
 	instance string
 	opened   time.Time
@@ -77,11 +87,11 @@ type Subscriber struct {
 	door     door     // which publishers may send what
 	refusals refusals // that were told
 
-	leaving map[uint64]*Subscription      // closed, and not yet ended everywhere
-	sources map[string]*source            // by the publisher's instance
-	past    []*source                     // the last ones that were forgotten, for TagStats
-	pasts   portrait.Pasts                // of the connections that have ended
-	subs    workqueue.List[*Subscription] // open ones, by their ids, which is by their ages
+	leaving map[uint64]*subscriptionImpl      // closed, and not yet ended everywhere
+	sources map[string]*source                // by the publisher's instance
+	past    []*source                         // the last ones that were forgotten, for TagStats
+	pasts   portrait.Pasts                    // of the connections that have ended
+	subs    workqueue.List[*subscriptionImpl] // open ones, by their ids, which is by their ages
 
 	parting    bool // gone waits for connections
 	checking   bool // checkReady is going to
@@ -112,23 +122,24 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if !cfg.Unlisted {
 		s.listing.Store(list(dir, cfg.Monitor, s.listed, s.loop, &s.counters.entry, s.event))
 	}
-	return s, nil
+	return &s.Subscriber, nil
 }
 
 // newSubscriber makes a subscriber that has no backend yet. cfg has its
 // defaults.
-func newSubscriber(cfg SubscriberConfig) *Subscriber {
-	s := &Subscriber{
+func newSubscriber(cfg SubscriberConfig) *subscriberImpl {
+	s := &subscriberImpl{
 		cfg:      cfg,
 		instance: nuid.Next(),
 		opened:   time.Now(),
 		sources:  make(map[string]*source),
-		leaving:  make(map[uint64]*Subscription),
+		leaving:  make(map[uint64]*subscriptionImpl),
 		closer:   closer.New(),
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
 	}
+	s.is = s
 	s.duplicates.sub = s
 	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
@@ -139,7 +150,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 }
 
 // start opens the backend, which reports to h. After an error nothing is open.
-func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
+func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	if s.backend, err = open(h); err != nil {
 		return err
 	}
@@ -165,7 +176,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 //
 //   - instance: that the peer is expected to have; empty: any.
 //   - every: the interval of this side.
-func (s *Subscriber) helloTo(instance string, every time.Duration) ([]byte, error) {
+func (s *subscriberImpl) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
 		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: heartbeat.Millis(every),
@@ -178,7 +189,7 @@ const maxAbsent = 64
 
 // forgetOldest drops the publishers that are gone longest if too many are remembered,
 // after one has gone. It looks once for all that go at the same time. Loop only.
-func (s *Subscriber) forgetOldest() {
+func (s *subscriberImpl) forgetOldest() {
 	if s.absent++; s.absent <= maxAbsent || s.forgetting {
 		return
 	}
@@ -213,7 +224,7 @@ func (s *Subscriber) forgetOldest() {
 const forgetSteps = 32
 
 // forget drops a publisher that is not going to come back. TagStats still lists it.
-func (s *Subscriber) forget(src *source) {
+func (s *subscriberImpl) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
 	src.contact.Rest()
 	s.duplicates.forget(src)
@@ -228,13 +239,13 @@ func (s *Subscriber) forget(src *source) {
 
 // event reports e soon, on the loop, where no lock is held and no page is half
 // delivered. Loop only.
-func (s *Subscriber) event(e Event) {
+func (s *subscriberImpl) event(e Event) {
 	s.events.Add(e, nil)
 }
 
 // subscriberHandler is a Subscriber as its backend sees it. Every method runs
 // on the loop.
-type subscriberHandler struct{ *Subscriber }
+type subscriberHandler struct{ *subscriberImpl }
 
 // OnConnectionEstablished implements netio.Handler.
 func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {

@@ -11,7 +11,7 @@ import (
 
 // listed returns the entry of the subscriber as it is now. ok is false at its end. Blocks: for
 // the loop.
-func (s *Subscriber) listed() (e directory.Entry, ok bool) {
+func (s *subscriberImpl) listed() (e directory.Entry, ok bool) {
 	result := make(chan tags.Set, 1)
 	if !s.loop.Post(func() {
 		wanted, _ := s.wanted()
@@ -36,14 +36,15 @@ func (s *Subscriber) listed() (e directory.Entry, ok bool) {
 //     ctx.
 //   - Threads: any. Blocks: until the loop has looked, between other work: some 100 ms for
 //     10,000 publishers. On the loop it looks at once.
-func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error) {
+func (handle *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error) {
+	s := subscriberOf(handle)
 	if s.closed.Load() {
 		return Offers{}, ErrClosed
 	}
 	return s.asking().offers(ctx, wanted)
 }
 
-func (s *Subscriber) asking() offersAsked {
+func (s *subscriberImpl) asking() offersAsked {
 	return offersAsked{s.loop, &s.work, s.closer.Ended(), func() (all []*peerContact) {
 		for _, src := range s.sources {
 			all = append(all, &src.contact)

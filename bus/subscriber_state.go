@@ -30,19 +30,21 @@ import (
 //   - Threads: any. Blocks: until the loop has collected the result between other work, as
 //     for TagStats if there are tags in q. On the loop it collects the result itself, at
 //     once.
-func (s *Subscriber) State(ctx context.Context, q state.Question) (state.State, error) {
+func (handle *Subscriber) State(ctx context.Context, q state.Question) (state.State, error) {
+	s := subscriberOf(handle)
 	return s.portrayed(ctx, q.Bounded(), s.portray)
 }
 
 // State returns what the receiver knows of itself and of its senders; see
 // Subscriber.State.
-func (r *Receiver) State(ctx context.Context, q state.Question) (state.State, error) {
+func (handle *Receiver) State(ctx context.Context, q state.Question) (state.State, error) {
+	r := receiverOf(handle)
 	return r.sub.portrayed(ctx, q.Bounded(), r.portray)
 }
 
 // portrayed returns the result of f, which runs on the loop, with the tags that are asked
 // for.
-func (s *Subscriber) portrayed(ctx context.Context, q state.Question, f func(state.Question) state.State) (st state.State, err error) {
+func (s *subscriberImpl) portrayed(ctx context.Context, q state.Question, f func(state.Question) state.State) (st state.State, err error) {
 	switch {
 	case s.closed.Load():
 		return state.State{}, ErrClosed
@@ -80,7 +82,7 @@ func (s *Subscriber) portrayed(ctx context.Context, q state.Question, f func(sta
 
 // portrayTags returns the job that calls tell with the states of the tags of a set of which
 // something was received or lost, of not too many of them, unless ctx ends. Loop only.
-func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]state.Tag)) workqueue.Job {
+func (s *subscriberImpl) portrayTags(ctx context.Context, set tags.Set, tell func([]state.Tag)) workqueue.Job {
 	if set.IsEmpty() {
 		return func(int) (steps int, done bool) { tell(nil); return 1, true }
 	}
@@ -119,7 +121,7 @@ func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]
 }
 
 // portray returns the state of a receiver. Loop only.
-func (r *Receiver) portray(q state.Question) state.State {
+func (r *receiverImpl) portray(q state.Question) state.State {
 	st := r.sub.portray(q)
 	st.Role = state.Receiver
 	st.Gone = r.sub.pasts.Gone(q.Peers, time.Now(), r.sub.isConnected) // no directory tells of senders
@@ -134,7 +136,7 @@ type rankedSource struct {
 }
 
 // portray returns the state of this side. q is within its limits. Loop only.
-func (s *Subscriber) portray(q state.Question) state.State {
+func (s *subscriberImpl) portray(q state.Question) state.State {
 	now := time.Now()
 	st := portrait.New(state.Subscriber, portrait.Time(now))
 	st.Tags, st.TagParts = portrait.Text(s.wanted())
@@ -191,7 +193,7 @@ func (src *source) portray() state.Peer {
 func (src *source) isConnected() bool { return src.contact.Ready() && src.contact.ep != nil }
 
 // isConnected reports whether an instance is so.
-func (s *Subscriber) isConnected(instance string) bool {
+func (s *subscriberImpl) isConnected(instance string) bool {
 	src := s.sources[instance]
 	return src != nil && src.isConnected()
 }
@@ -213,7 +215,7 @@ const maxWantedParts = 256
 
 // wanted returns what the open subscriptions want together, and how many parts that has;
 // or some of it, if it has very many parts.
-func (s *Subscriber) wanted() (some tags.Set, parts int) {
+func (s *subscriberImpl) wanted() (some tags.Set, parts int) {
 	for sub := range s.subs.All {
 		if parts += sub.live.Parts(); some.Parts() <= maxWantedParts {
 			some = some.Union(sub.live)

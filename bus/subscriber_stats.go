@@ -55,7 +55,8 @@ type subscriberCounters struct {
 }
 
 // Stats returns the subscriber's counters, correct to the page.
-func (s *Subscriber) Stats() SubscriberStats {
+func (handle *Subscriber) Stats() SubscriberStats {
+	s := subscriberOf(handle)
 	c := &s.counters
 	var lost ledger.Counts
 	for cause := range lost {
@@ -102,7 +103,9 @@ type TagStats struct {
 const maxPast = 16
 
 // Instance returns the subscriber's id: a nuid, new for every Subscriber.
-func (s *Subscriber) Instance() string { return s.instance }
+//
+//go:noinline
+func (handle *Subscriber) Instance() string { return subscriberOf(handle).instance }
 
 // TagStats returns the counters of each tag, by publisher, policy and tag. Tags without
 // a message received or known to be lost are not listed. Of the publishers that are
@@ -116,19 +119,24 @@ func (s *Subscriber) Instance() string { return s.instance }
 //   - Threads: any. Blocks: until the loop has collected the result between other work,
 //     some milliseconds for 10,000 tags. On the loop it collects the result itself, at
 //     once.
-func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) { return s.statsOf(ctx, false) }
+//
+//go:noinline
+func (handle *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
+	return subscriberOf(handle).statsOf(ctx, false)
+}
 
 // TagPositions is TagStats with the tags of which nothing was published since the
 // subscription was acknowledged: their Position is what the publisher had published before.
 // A tag without any message is not listed.
-func (s *Subscriber) TagPositions(ctx context.Context) ([]TagStats, error) {
+func (handle *Subscriber) TagPositions(ctx context.Context) ([]TagStats, error) {
+	s := subscriberOf(handle)
 	return s.statsOf(ctx, true)
 }
 
 // statsOf returns statistics.
 //
 //   - silent: with those of tags without a message since.
-func (s *Subscriber) statsOf(ctx context.Context, silent bool) ([]TagStats, error) {
+func (s *subscriberImpl) statsOf(ctx context.Context, silent bool) ([]TagStats, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
@@ -155,7 +163,7 @@ func (s *Subscriber) statsOf(ctx context.Context, silent bool) ([]TagStats, erro
 }
 
 // tagStats collects the statistics at once. Loop only.
-func (s *Subscriber) tagStats(silent bool) (all []TagStats) {
+func (s *subscriberImpl) tagStats(silent bool) (all []TagStats) {
 	job := s.tagStatsJob(context.Background(), silent, func(parts [][]TagStats) { all = sortedTagStats(parts) })
 	for done := false; !done; {
 		_, done = job(workqueue.SliceSteps)
@@ -187,7 +195,7 @@ func sortedTagStats(parts [][]TagStats) (all []TagStats) {
 // tagStatsJob returns the job that calls tell with the statistics, in any order,
 // unless ctx ends. They come in many small parts, each of one lane, because growing a
 // large slice takes long. Loop only.
-func (s *Subscriber) tagStatsJob(ctx context.Context, silent bool, tell func(all [][]TagStats)) workqueue.Job {
+func (s *subscriberImpl) tagStatsJob(ctx context.Context, silent bool, tell func(all [][]TagStats)) workqueue.Job {
 	const most = 1024 // of a part
 	s.laneMu.Lock()
 	configs := slices.Clone(s.laneConfigs)
@@ -219,7 +227,7 @@ type receivedPart struct {
 
 // receivedChore returns the job that calls visit for what was received of each tag, and
 // then end, unless ctx ends. visit returns the steps that it has taken. Loop only.
-func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
+func (s *subscriberImpl) receivedChore(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
 	var left []receivedPart
 	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
 		for src := range sources {

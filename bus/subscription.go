@@ -37,7 +37,25 @@ type BatchHandler func(messages []Message)
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Subscription struct {
-	owner   *Subscriber
+	is any // a *subscriptionImpl
+}
+
+// subscriptionOf returns what a Subscription is, as publisherOf does.
+func subscriptionOf(handle *Subscription) *subscriptionImpl { return handle.is.(*subscriptionImpl) }
+
+// handle returns the Subscription of sub; nil of nil.
+func (sub *subscriptionImpl) handle() *Subscription {
+	if sub == nil {
+		return nil
+	}
+	return &sub.Subscription
+}
+
+// subscriptionImpl is what a Subscription is.
+type subscriptionImpl struct {
+	Subscription // as its user has it
+
+	owner   *subscriberImpl
 	id      uint64
 	cfg     SubscriptionConfig
 	lane    uint16 // of every publisher's connection
@@ -79,13 +97,14 @@ type outcome struct {
 }
 
 // over reports whether the end has begun. Loop only.
-func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
+func (sub *subscriptionImpl) over() bool { return sub.closed.Load() || sub.retired }
 
-func newSubscription(owner *Subscriber, id uint64, set tags.Set, h handlers, cfg SubscriptionConfig, lane uint16) *Subscription {
-	sub := &Subscription{
+func newSubscription(owner *subscriberImpl, id uint64, set tags.Set, h handlers, cfg SubscriptionConfig, lane uint16) *subscriptionImpl {
+	sub := &subscriptionImpl{
 		owner: owner, id: id, set: set, live: set, handler: h.each, batch: h.batch, cfg: cfg, lane: lane,
 		ready: newOutcome(), ended: make(chan struct{}),
 	}
+	sub.is = sub
 	if h.each != nil || h.batch != nil {
 		return sub
 	}
@@ -103,7 +122,7 @@ func newSubscription(owner *Subscriber, id uint64, set tags.Set, h handlers, cfg
 }
 
 // endQueue ends what has the messages of a subscription without handler, behind them.
-func (sub *Subscription) endQueue(err error) {
+func (sub *subscriptionImpl) endQueue(err error) {
 	if sub.inbox != nil {
 		sub.inbox.box.Close(err)
 	}
@@ -114,12 +133,14 @@ func (sub *Subscription) endQueue(err error) {
 
 // Ended returns a channel that is closed when the subscription has ended, for whatever reason, and
 // no handler of it is called any more. Messages that are queued can still be read.
-func (sub *Subscription) Ended() <-chan struct{} { return sub.ended }
+//
+//go:noinline
+func (handle *Subscription) Ended() <-chan struct{} { return subscriptionOf(handle).ended }
 
 func newOutcome() *outcome { return &outcome{done: make(chan struct{})} }
 
 // request returns the message that asks a publisher, without its set.
-func (sub *Subscription) request() subscription.Subscribe {
+func (sub *subscriptionImpl) request() subscription.Subscribe {
 	m := subscription.Subscribe{
 		ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Replay: uint64(sub.cfg.Replay),
 	}
@@ -130,7 +151,8 @@ func (sub *Subscription) request() subscription.Subscribe {
 }
 
 // Tags returns the set of the subscription.
-func (sub *Subscription) Tags() tags.Set {
+func (handle *Subscription) Tags() tags.Set {
+	sub := subscriptionOf(handle)
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	return sub.unite()
@@ -140,7 +162,8 @@ func (sub *Subscription) Tags() tags.Set {
 // messages that the loop has not yet begun to deliver. A nil h gives the tag back to
 // the subscription's handler. If the subscription has a BatchHandler, h is called
 // before it.
-func (sub *Subscription) Handle(tag tags.Tag, h Handler) error {
+func (handle *Subscription) Handle(tag tags.Tag, h Handler) error {
+	sub := subscriptionOf(handle)
 	sub.mu.Lock()
 	if !sub.contains(tag) {
 		defer sub.mu.Unlock()
@@ -162,7 +185,7 @@ func (sub *Subscription) Handle(tag tags.Tag, h Handler) error {
 	return nil
 }
 
-func (sub *Subscription) handlerOf(tag tags.Tag) Handler {
+func (sub *subscriptionImpl) handlerOf(tag tags.Tag) Handler {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if h := sub.byTag[tag]; h != nil {
@@ -172,7 +195,7 @@ func (sub *Subscription) handlerOf(tag tags.Tag) Handler {
 }
 
 // reaim makes the sources look their handlers up again. Loop only.
-func (sub *Subscription) reaim() {
+func (sub *subscriptionImpl) reaim() {
 	sub.reaiming.Store(false)
 	for _, src := range sub.owner.sources {
 		src.in.Changed()
@@ -182,7 +205,8 @@ func (sub *Subscription) reaim() {
 // Close ends the subscription. Its handlers are not called any more once the loop has
 // taken notice; a call on the loop takes effect at once. The second call returns
 // ErrClosed. Blocks: never.
-func (sub *Subscription) Close() error {
+func (handle *Subscription) Close() error {
+	sub := subscriptionOf(handle)
 	if sub.closed.Swap(true) {
 		return ErrClosed
 	}
@@ -203,7 +227,8 @@ func (sub *Subscription) Close() error {
 //   - Errors: ErrClosed; ErrOnLoop, and the subscription stays open; the cause
 //     of the end of ctx.
 //   - Threads: any.
-func (sub *Subscription) Unsubscribe(ctx context.Context) error {
+func (handle *Subscription) Unsubscribe(ctx context.Context) error {
+	sub := subscriptionOf(handle)
 	if sub.owner.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
@@ -227,13 +252,17 @@ func (sub *Subscription) Unsubscribe(ctx context.Context) error {
 // Called by a handler or elsewhere on the loop it takes effect at once: only messages of the
 // page that is being delivered still come. It does nothing if the subscription is paused, or
 // closed. Blocks: never.
-func (sub *Subscription) Pause() { sub.onLoop(sub.pause) }
+//
+//go:noinline
+func (handle *Subscription) Pause() { subscriptionOf(handle).onLoop(subscriptionOf(handle).pause) }
 
 // Resume undoes Pause, as closing the subscription does. Blocks: never.
-func (sub *Subscription) Resume() { sub.onLoop(sub.resume) }
+//
+//go:noinline
+func (handle *Subscription) Resume() { subscriptionOf(handle).onLoop(subscriptionOf(handle).resume) }
 
 // onLoop calls f, now or soon.
-func (sub *Subscription) onLoop(f func()) {
+func (sub *subscriptionImpl) onLoop(f func()) {
 	if loop := sub.owner.loop; loop.OnLoop() {
 		f()
 	} else {
@@ -242,7 +271,7 @@ func (sub *Subscription) onLoop(f func()) {
 }
 
 // pause stops reading from all publishers that have been asked. Loop only.
-func (sub *Subscription) pause() {
+func (sub *subscriptionImpl) pause() {
 	if sub.over() {
 		return
 	}
@@ -255,7 +284,7 @@ func (sub *Subscription) pause() {
 }
 
 // resume ends a pause. Loop only.
-func (sub *Subscription) resume() {
+func (sub *subscriptionImpl) resume() {
 	sub.held = false
 	sub.unpause()
 }

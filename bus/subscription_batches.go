@@ -19,30 +19,42 @@ import (
 //
 // It belongs to one goroutine at a time. A copy is the same Batch.
 type Batch struct {
-	p          *parcel
+	is         any // a *parcel; nil of the zero value
 	generation uint32
 }
 
+// parcelOf returns nil of the zero value.
+func parcelOf(b Batch) *parcel {
+	p, _ := b.is.(*parcel)
+	return p
+}
+
 // Len returns the number of messages; 0 of the zero value.
+//
+//go:noinline
 func (b Batch) Len() int {
-	if b.p == nil {
+	p := parcelOf(b)
+	if p == nil {
 		return 0
 	}
-	return b.p.messages
+	return p.messages
 }
 
 // Publisher says where the messages come from; see Message.Publisher. It is nil of the zero Batch.
+//
+//go:noinline
 func (b Batch) Publisher() *Peer {
-	if b.p == nil {
+	p := parcelOf(b)
+	if p == nil {
 		return nil
 	}
-	return b.p.publisher
+	return p.publisher
 }
 
 // AppendTo appends the messages of the batch to a slice. Their Data is valid until Release, and
 // with Message.Retain longer.
 func (b Batch) AppendTo(messages []Message) []Message {
-	p := b.p
+	p := parcelOf(b)
 	if p == nil {
 		return messages
 	}
@@ -66,12 +78,13 @@ func (b Batch) AppendTo(messages []Message) []Message {
 
 // Rows sets the first Len of rows to the messages of the batch.
 func (b Batch) Rows(rows []Row) {
-	if b.p == nil {
+	p := parcelOf(b)
+	if p == nil {
 		return
 	}
 	n := 0
-	for i := range b.p.parts {
-		part := &b.p.parts[i]
+	for i := range p.parts {
+		part := &p.parts[i]
 		if part.run {
 			part.rows(rows[n : n+part.n])
 		} else {
@@ -85,7 +98,12 @@ func (b Batch) Rows(rows []Row) {
 }
 
 // HasRequests reports whether some messages have a RequestID.
-func (b Batch) HasRequests() bool { return b.p != nil && b.p.requests }
+//
+//go:noinline
+func (b Batch) HasRequests() bool {
+	p := parcelOf(b)
+	return p != nil && p.requests
+}
 
 // Retain keeps the batch, with the Data of its messages, valid until Release: beyond the step
 // of an iteration over Subscription.Batches, on any goroutine, and beyond the end of the
@@ -95,24 +113,26 @@ func (b Batch) HasRequests() bool { return b.p != nil && b.p.requests }
 //
 //   - Errors: ErrRetainLimit; ErrMessageOver.
 func (b Batch) Retain() error {
-	if b.p == nil || b.p.generation.Load() != b.generation {
+	p := parcelOf(b)
+	if p == nil || p.generation.Load() != b.generation {
 		return ErrMessageOver
 	}
-	return b.p.retain()
+	return p.retain()
 }
 
 // Release ends the batch: the Data of its messages may not be used any more, unless they are
 // retained themselves. A second call does nothing. Threads: any.
 func (b Batch) Release() {
-	if b.p != nil && b.p.generation.CompareAndSwap(b.generation, b.generation+1) {
-		b.p.release()
+	if p := parcelOf(b); p != nil && p.generation.CompareAndSwap(b.generation, b.generation+1) {
+		p.release()
 	}
 }
 
 // SubscribePages is SubscribeBatch for a handler that makes of a page what it needs: no Message is
 // made for it. The batch is valid until the handler returns; Batch.Retain keeps it.
-func (s *Subscriber) SubscribePages(set tags.Set, h func(Batch), cfg SubscriptionConfig) (*Subscription, error) {
-	return s.subscribe(set, handlers{pages: h}, cfg)
+func (handle *Subscriber) SubscribePages(set tags.Set, h func(Batch), cfg SubscriptionConfig) (*Subscription, error) {
+	sub, err := subscriberOf(handle).subscribe(set, handlers{pages: h}, cfg)
+	return sub.handle(), err
 }
 
 // TakeBatch takes the next batch of a subscription with SubscriptionConfig.Batches, and does not
@@ -123,15 +143,21 @@ func (s *Subscriber) SubscribePages(set tags.Set, h func(Batch), cfg Subscriptio
 //     closed and all was taken; ErrRetainLimit, and the batch stays in the queue; ErrNotBatches.
 //     Otherwise why the subscription has ended, after all was taken.
 //   - Threads: any; each batch goes to one of them. Blocks: never.
-func (sub *Subscription) TakeBatch() (Batch, error) { return sub.takeBatch(true) }
+//
+//go:noinline
+func (handle *Subscription) TakeBatch() (Batch, error) { return subscriptionOf(handle).takeBatch(true) }
 
 // ReadBatch is TakeBatch for one that is read at once, as in a step of Batches: it does not count,
 // unless Batch.Retain keeps it.
 //
 // Errors: those of TakeBatch, without ErrRetainLimit.
-func (sub *Subscription) ReadBatch() (Batch, error) { return sub.takeBatch(false) }
+//
+//go:noinline
+func (handle *Subscription) ReadBatch() (Batch, error) {
+	return subscriptionOf(handle).takeBatch(false)
+}
 
-func (sub *Subscription) takeBatch(counts bool) (Batch, error) {
+func (sub *subscriptionImpl) takeBatch(counts bool) (Batch, error) {
 	if sub.shelf == nil || sub.shelf.call != nil {
 		return Batch{}, ErrNotBatches
 	}
@@ -143,7 +169,8 @@ func (sub *Subscription) takeBatch(counts bool) (Batch, error) {
 // the subscription. It must not block.
 //
 // Threads: any, before the first TakeBatch.
-func (sub *Subscription) NotifyBatches(ready func()) {
+func (handle *Subscription) NotifyBatches(ready func()) {
+	sub := subscriptionOf(handle)
 	if sub.shelf != nil {
 		sub.shelf.ready.Store(&ready)
 	}
@@ -154,7 +181,10 @@ func (sub *Subscription) NotifyBatches(ready func()) {
 // valid until the next step; Batch.Retain keeps it.
 //
 //   - Threads: any, also several at a time, but not a loop's: there it yields ErrOnLoop.
-func (sub *Subscription) Batches(ctx context.Context) iter.Seq2[Batch, error] {
+//
+//go:noinline
+func (handle *Subscription) Batches(ctx context.Context) iter.Seq2[Batch, error] {
+	sub := subscriptionOf(handle)
 	return func(yield func(Batch, error) bool) {
 		switch {
 		case sub.shelf == nil || sub.shelf.call != nil:
@@ -184,13 +214,13 @@ func (sub *Subscription) Batches(ctx context.Context) iter.Seq2[Batch, error] {
 
 // over releases a batch after its step, unless it is retained.
 func (b Batch) over() {
-	if b.p.generation.Load() == b.generation && b.p.kept == nil {
+	if p := parcelOf(b); p.generation.Load() == b.generation && p.kept == nil {
 		b.Release()
 	}
 }
 
 // messagesOfBatches is Messages of a subscription that keeps batches.
-func (sub *Subscription) messagesOfBatches(ctx context.Context, yield func(Message, error) bool) {
+func (sub *subscriptionImpl) messagesOfBatches(ctx context.Context, yield func(Message, error) bool) {
 	if sub.owner.loop.OnAnyLoop() {
 		yield(Message{}, ErrOnLoop)
 		return

@@ -38,7 +38,7 @@ func TestInbox_wakesItsReaderOnceInATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, size = 10, 10_000
 		loop := new(turns)
-		in := newInbox(&Subscriber{loop: loop, cfg: SubscriberConfig{Receiving: Receiving{QueueBytes: 1 << 20}}}, Block)
+		in := newInbox(&subscriberImpl{loop: loop, cfg: SubscriberConfig{Receiving: Receiving{QueueBytes: 1 << 20}}}, Block)
 		read := make(chan int)
 		go func() {
 			for {

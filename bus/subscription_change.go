@@ -21,7 +21,8 @@ import (
 //   - Errors: subscription.ErrTooManyTags, wrapped: nothing has been added;
 //     ErrClosed.
 //   - Threads: any. Blocks: never.
-func (sub *Subscription) Add(set tags.Set) error {
+func (handle *Subscription) Add(set tags.Set) error {
+	sub := subscriptionOf(handle)
 	defer sub.applyOnLoop()
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -45,7 +46,8 @@ func (sub *Subscription) Add(set tags.Set) error {
 //   - Errors: ErrEmptySet if no tag would be left: use Close; tags.ErrTooComplex,
 //     wrapped; ErrClosed. After an error nothing is removed.
 //   - Threads: any. Blocks: never.
-func (sub *Subscription) Remove(set tags.Set) error {
+func (handle *Subscription) Remove(set tags.Set) error {
+	sub := subscriptionOf(handle)
 	defer sub.applyOnLoop()
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -70,7 +72,7 @@ func (sub *Subscription) Remove(set tags.Set) error {
 // change changes the wanted set by f, and schedules apply on the loop. mu is held.
 //
 // Errors: ErrClosed.
-func (sub *Subscription) change(f func()) error {
+func (sub *subscriptionImpl) change(f func()) error {
 	if sub.closed.Load() || sub.owner.closed.Load() {
 		return ErrClosed
 	}
@@ -86,7 +88,7 @@ func (sub *Subscription) change(f func()) error {
 }
 
 // unite returns the wanted set. mu is held.
-func (sub *Subscription) unite() tags.Set {
+func (sub *subscriptionImpl) unite() tags.Set {
 	if len(sub.added) > 0 {
 		sub.set = tags.Union(append(sub.added, sub.set)...)
 		sub.added = nil
@@ -95,20 +97,20 @@ func (sub *Subscription) unite() tags.Set {
 }
 
 // contains is unite().Contains, but cheap. mu is held.
-func (sub *Subscription) contains(tag tags.Tag) bool {
+func (sub *subscriptionImpl) contains(tag tags.Tag) bool {
 	return sub.set.Contains(tag) || slices.ContainsFunc(sub.added, func(s tags.Set) bool { return s.Contains(tag) })
 }
 
 // applyOnLoop applies a change at once if called on the loop: the next message of this
 // very page would be too late.
-func (sub *Subscription) applyOnLoop() {
+func (sub *subscriptionImpl) applyOnLoop() {
 	if sub.owner.loop.OnLoop() {
 		sub.apply()
 	}
 }
 
 // apply asks the publishers for the wanted set. Loop only.
-func (sub *Subscription) apply() {
+func (sub *subscriptionImpl) apply() {
 	sub.mu.Lock()
 	if !sub.applying {
 		sub.mu.Unlock()
@@ -139,7 +141,8 @@ func (sub *Subscription) apply() {
 //     after SubscriptionConfig.Timeout; ErrClosed; ErrOnLoop; the cause of the end of
 //     ctx, and the subscription stays open.
 //   - Threads: any.
-func (sub *Subscription) Wait(ctx context.Context) error {
+func (handle *Subscription) Wait(ctx context.Context) error {
+	sub := subscriptionOf(handle)
 	sub.mu.Lock()
 	ready := sub.ready
 	sub.mu.Unlock()
@@ -160,7 +163,7 @@ func (sub *Subscription) Wait(ctx context.Context) error {
 }
 
 // maybeReady ends Wait if no publisher is left to wait for. Loop only.
-func (sub *Subscription) maybeReady() {
+func (sub *subscriptionImpl) maybeReady() {
 	sub.mu.Lock()
 	wait := sub.applying || sub.ready.settled
 	sub.mu.Unlock()
@@ -195,12 +198,12 @@ func (sub *Subscription) maybeReady() {
 
 // checkReady calls maybeReady for all subscriptions, when any of them may have no
 // publisher left to wait for. Loop only.
-func (s *Subscriber) checkReady() {
+func (s *subscriberImpl) checkReady() {
 	if s.checking {
 		return
 	}
 	s.checking = true // until the job begins: later changes need another one
-	check := s.subs.Each(func(sub *Subscription) (steps int) {
+	check := s.subs.Each(func(sub *subscriptionImpl) (steps int) {
 		sub.maybeReady()
 		return request.Steps + len(s.sources)
 	})
@@ -211,7 +214,7 @@ func (s *Subscriber) checkReady() {
 }
 
 // settle ends Wait. The first call counts.
-func (sub *Subscription) settle(err error) {
+func (sub *subscriptionImpl) settle(err error) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if r := sub.ready; !r.settled {

@@ -48,7 +48,7 @@ type queued struct {
 	publisher *Peer
 }
 
-func newInbox(owner *Subscriber, kind PolicyKind) *inbox {
+func newInbox(owner *subscriberImpl, kind PolicyKind) *inbox {
 	in := &inbox{box: mailbox.New[sourceTag, queued](owner.cfg.QueueBytes, subscription.PolicyKind(kind))}
 	in.bell.init(owner.loop, func() bool {
 		in.box.Wake()
@@ -116,7 +116,10 @@ func (in *inbox) next(ctx context.Context) (drained bool, err error) {
 //
 //   - Threads: one goroutine at a time, not a loop's: there it yields
 //     ErrOnLoop.
-func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
+//
+//go:noinline
+func (handle *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
+	sub := subscriptionOf(handle)
 	return func(yield func(Message, error) bool) {
 		switch {
 		case sub.shelf != nil && sub.shelf.call == nil:
@@ -161,7 +164,7 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 // enqueue queues a message. With a full queue a subscription that may lose messages
 // loses some, and any other stops reading from the publisher. It returns false if the
 // message itself is lost. Loop only.
-func (sub *Subscription) enqueue(src *source, m Message) bool {
+func (sub *subscriptionImpl) enqueue(src *source, m Message) bool {
 	q, data := queued{tag: m.Tag, status: m.Status, counter: m.Counter, publisher: m.Publisher}, m.Data
 	if id := m.RequestID(); id != (RequestID{}) {
 		q.request, data = true, append(id.id[:], data...)
@@ -184,7 +187,7 @@ func (sub *Subscription) enqueue(src *source, m Message) bool {
 
 // enqueueRun queues the plain messages that follow. The first is like m. The subscription
 // must not lose messages. Loop only.
-func (sub *Subscription) enqueueRun(src *source, m Message) (messages, bytes int) {
+func (sub *subscriptionImpl) enqueueRun(src *source, m Message) (messages, bytes int) {
 	run, messages := src.in.Reader.Run()
 	if messages == 0 {
 		return 0, 0
@@ -207,7 +210,7 @@ func (in *inbox) told(bytes int) {
 }
 
 // stall stops reading from a publisher until unpause. Loop only.
-func (sub *Subscription) stall(src *source) {
+func (sub *subscriptionImpl) stall(src *source) {
 	if !slices.Contains(sub.pausing, src) {
 		sub.pausing = append(sub.pausing, src)
 		src.pause()
@@ -215,7 +218,7 @@ func (sub *Subscription) stall(src *source) {
 }
 
 // unpause resumes reading after a full queue. Loop only.
-func (sub *Subscription) unpause() {
+func (sub *subscriptionImpl) unpause() {
 	if sub.held {
 		return // until Resume
 	}
@@ -229,10 +232,12 @@ func (sub *Subscription) unpause() {
 // That happens without a handler, with a policy that may lose messages, when
 // SubscriberConfig.QueueBytes wait for Messages. Gap events with ErrQueueFull name
 // them. Threads: any.
-func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
+//
+//go:noinline
+func (handle *Subscription) Overflowed() uint64 { return subscriptionOf(handle).overflowed.Load() }
 
 // overflows counts and reports a message that the queue has lost. Loop only.
-func (sub *Subscription) overflows(lost sourceTag) {
+func (sub *subscriptionImpl) overflows(lost sourceTag) {
 	sub.overflowed.Add(1)
 	superseded := sub.cfg.Policy.Kind == Latest // left out on purpose
 	if superseded {

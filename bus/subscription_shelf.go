@@ -30,7 +30,7 @@ const (
 // shelf has the pages of a subscription that keeps batches, on their way from the loop to those
 // that take them. What a policy may lose is in the box of the inbox until then, message by message.
 type shelf struct {
-	sub   *Subscription
+	sub   *subscriptionImpl
 	limit int // payload, and mailbox.MessageBytes for each message
 	ready atomic.Pointer[func()]
 	call  func(Batch)   // instead of all that follows
@@ -128,7 +128,7 @@ func (s *share) Release() {
 	}
 }
 
-func newShelf(sub *Subscription, limit int) *shelf {
+func newShelf(sub *subscriptionImpl, limit int) *shelf {
 	s := &shelf{sub: sub, limit: limit, woken: make(chan struct{}, 1)}
 	s.bell.init(sub.owner.loop, s.wake)
 	return s
