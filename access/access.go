@@ -248,11 +248,15 @@ func (a *Access) Reload() error {
 }
 
 // Close ends the looks at the files. What was read stays in use.
+//
+//   - Blocks: for 2.5 s at most, while a look waits for a file system that does not answer.
 func (a *Access) Close() {
+	var both sync.WaitGroup
 	if a.identity != nil {
-		a.identity.Close()
+		both.Go(a.identity.Close)
 	}
 	if a.policy != nil {
-		a.policy.Close()
+		both.Go(a.policy.Close)
 	}
+	both.Wait()
 }

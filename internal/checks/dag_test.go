@@ -43,16 +43,16 @@ var table = []rule{
 	}},
 	{"cmd/internal/jsonline", "how JSON is written does not depend on what it says", nil},
 	{"cmd/internal/options", "what a flag says is read alike for a command and a library, and needs nothing that serves one", []string{
-		"access", "bus/directory", "cmd/internal/words", "identity", "github.com/alecthomas/kong",
+		"access", "bus/directory", "cmd/internal/words", "identity", "internal/fileflags", "internal/stuck", "github.com/alecthomas/kong",
 	}},
 	{"cmd/libtagbus/core", "how C calls a function does not depend on what it does", []string{"C", "bus", "tags", "cmd/libtagbus/objects", "golang.org/x/sys/unix"}},
 	{"cmd/libtagbus", "the core is all there is to it", []string{"cmd/libtagbus/core"}},
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
-		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "node", "tags", "golang.org/x/sys/unix",
+		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "internal/stuck", "node", "tags", "golang.org/x/sys/unix",
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"access", "acl", "identity", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"access", "acl", "identity", "internal/fileflags", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -153,7 +153,7 @@ var table = []rule{
 		"internal/sanitize", "internal/stuck", "access", "identity", "directory/etcd/internal/door", "directory/etcd/internal/guard", "go.etcd.io/etcd/...", "go.uber.org/zap/...", "google.golang.org/grpc/...",
 	}},
 	{"directory/etcd/cmd/...", "a command of this module is one of the others with the directory on etcd linked in, or runs a member", []string{
-		"internal/sanitize", "internal/stuck", "internal/build", "internal/signals", "internal/stream", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
+		"internal/sanitize", "internal/stuck", "internal/build", "internal/fileflags", "internal/signals", "internal/stream", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
 		"github.com/coreos/go-systemd/v22/daemon", "go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3",
 	}},
 	{"directory/etcd/internal/embedded", "a server for tests knows nothing of directories", []string{
@@ -170,6 +170,7 @@ var table = []rule{
 	}},
 	{"identity", "which certificates count is decided by files, whatever is transported", []string{"internal/sanitize", "internal/filewatch"}},
 	{"internal/filewatch", "what files say now does not depend on what is made of them", []string{"internal/sanitize", "internal/stuck"}},
+	{"internal/fileflags", "that a flag names a file does not depend on the command", []string{"internal/stuck", "github.com/alecthomas/kong"}},
 	{"internal/stuck", "that a file is waited for does not depend on what is in it", []string{"internal/sanitize", "internal/sizelimit"}},
 	{"internal/build", "which version a program has depends on its build", nil},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},

@@ -177,7 +177,7 @@ func (k *Keeper[T]) look() error {
 // answer it. The value stays.
 func (k *Keeper[T]) Close() {
 	k.once.Do(func() { close(k.stop) })
-	stuck.Await(k.done.Wait)
+	stuck.Await(k.done.Wait, k.config.Paths...)
 }
 
 // run looks again and again.

@@ -3,9 +3,11 @@
 package stuck
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"tagbus/internal/sizelimit"
@@ -18,6 +20,7 @@ type File struct {
 	*os.File
 	kind kind
 	pipe bool                 // or a device
+	as   string               // the name under which it is waited for; "": its own
 	idle atomic.Pointer[wait] // that an earlier call has left: most files have one call at a time
 }
 
@@ -52,14 +55,14 @@ func OpenFileAside(path string, flag int, perm fs.FileMode) (*File, error) {
 
 func writes(flag int) bool { return flag&(os.O_WRONLY|os.O_RDWR) != 0 }
 
-// CreateTemp is os.CreateTemp with On.
-func CreateTemp(dir, pattern string) (*File, error) {
-	defer On(dir)()
-	f, err := os.CreateTemp(dir, pattern)
+// CreateTemp is os.CreateTemp, in the folder of a file that the new one is to become, with On for that.
+func CreateTemp(path, pattern string) (*File, error) {
+	defer On(path)()
+	f, err := os.CreateTemp(filepath.Dir(path), pattern)
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f}, nil
+	return &File{File: f, as: path}, nil
 }
 
 // open opens a file.
@@ -102,7 +105,7 @@ func (f *File) begin() *wait {
 	}
 	w := f.idle.Swap(nil)
 	if w == nil {
-		w = &wait{path: f.Name()}
+		w = &wait{path: cmp.Or(f.as, f.Name())}
 	}
 	w.aside, w.pipe = f.kind == aside, f.pipe
 	process.enter(w)

@@ -29,14 +29,10 @@ const (
 	lasting = 10 * Patience
 )
 
-// Text says that a file is waited for.
-func Text(path string) string {
-	return fmt.Sprintf("waiting for %s: its file system does not answer", sanitize.Text(path))
-}
-
 // Note is what is to be said of a file.
 type Note struct {
 	Path  string
+	Flag  string        // which named it, as Named has it; "": that is not known
 	Pipe  bool          // it is a FIFO or a device that is to be read to its end
 	Since time.Time     // when the call began that does not return
 	Took  time.Duration // the file system answers again, after so long; 0: it does not answer
@@ -45,15 +41,23 @@ type Note struct {
 // Text says that the file is waited for.
 func (n Note) Text() string {
 	if n.Pipe {
-		return fmt.Sprintf("waiting for the end of %s, which is a pipe or a device: write to it, or name a file", sanitize.Text(n.Path))
+		return fmt.Sprintf("waiting for the end of %s, which is a pipe or a device: write to it, or name a file", n.file())
 	}
-	return Text(n.Path)
+	return fmt.Sprintf("waiting for %s: its file system does not answer", n.file())
+}
+
+// file returns the path, and the flag behind it.
+func (n Note) file() string {
+	if n.Flag == "" {
+		return sanitize.Text(n.Path)
+	}
+	return sanitize.Text(n.Path) + " (" + n.Flag + ")"
 }
 
 // String returns the text, with the time.
 func (n Note) String() string {
 	if n.Took > 0 {
-		return fmt.Sprintf("%s: its file system answers again, after %v", sanitize.Text(n.Path), n.Took.Round(100*time.Millisecond))
+		return fmt.Sprintf("%s: its file system answers again, after %v", n.file(), n.Took.Round(100*time.Millisecond))
 	}
 	return n.Text() + ", since " + n.Since.Format(time.TimeOnly)
 }
@@ -74,6 +78,7 @@ type waits struct {
 	mu     sync.Mutex
 	all    map[*wait]struct{}
 	back   map[string]time.Time // when a file system has answered after all, by path
+	flags  map[string]string    // which have named a file, by path
 	say    func(Note)           // nil: nothing is said
 	ending bool                 // a signal has come
 	exit   func(Note)           // ends the process
@@ -82,7 +87,7 @@ type waits struct {
 var process = newWaits()
 
 func newWaits() *waits {
-	return &waits{all: make(map[*wait]struct{}), back: make(map[string]time.Time)}
+	return &waits{all: make(map[*wait]struct{}), back: make(map[string]time.Time), flags: make(map[string]string)}
 }
 
 // On notes that the program cannot go on before a call for a file has returned. over is to be
@@ -117,7 +122,7 @@ func Waiting() (n Note, ok bool) {
 	defer process.mu.Unlock()
 	for w := range process.all {
 		if !ok || w.since.Before(n.Since) {
-			n, ok = w.note(), true
+			n, ok = process.note(w), true
 		}
 	}
 	return n, ok
@@ -143,9 +148,6 @@ func (p *waits) begin(call wait) (over func()) {
 	p.enter(w)
 	return func() { p.over(w) }
 }
-
-// note returns what is to be said of a call.
-func (w *wait) note() Note { return Note{Path: w.path, Pipe: w.pipe, Since: w.since} }
 
 // enter notes that a call has begun. w is new, or was left by over.
 func (p *waits) enter(w *wait) {
@@ -187,7 +189,7 @@ func (p *waits) over(w *wait) (idle bool) {
 	}
 	p.back[w.path] = now
 	if say := p.say; say != nil && !w.pipe { // no file system was in the way
-		n := w.note()
+		n := p.note(w)
 		n.Took = now.Sub(w.since)
 		go say(n)
 	}
@@ -213,7 +215,7 @@ func (p *waits) late(w *wait) {
 	default:
 		w.said = true
 	}
-	n := w.note()
+	n := p.note(w)
 	p.mu.Unlock()
 	switch {
 	case leave:
@@ -248,7 +250,7 @@ func (p *waits) oldest(path string) (n Note, ok bool) {
 	defer p.mu.Unlock()
 	for w := range p.all {
 		if w.late && (path == "" || w.path == path) && (!ok || w.since.Before(n.Since)) {
-			n, ok = w.note(), true
+			n, ok = p.note(w), true
 		}
 	}
 	return n, ok
@@ -278,7 +280,7 @@ func (p *waits) leave(hurry bool) {
 	exit, found := p.exit, (*Note)(nil)
 	for w := range p.all {
 		if !w.aside && (w.late || w.pipe || hurry) {
-			n := w.note()
+			n := p.note(w)
 			found = &n
 		}
 	}
@@ -296,20 +298,4 @@ func Main(main func() int) int {
 	code := make(chan int, 1)
 	go func() { code <- main() }()
 	return <-code
-}
-
-// Await calls wait, which returns when a call for a file has returned, and returns itself after
-// Patience at the latest. What waits goes on then.
-func Await(wait func()) {
-	done := make(chan struct{})
-	go func() {
-		wait()
-		close(done)
-	}()
-	timer := time.NewTimer(Patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
 }

@@ -4,6 +4,7 @@ package stuck
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -147,5 +148,87 @@ func TestLate(t *testing.T) {
 		if n, _ := Late(); n.Path != "a" || !IsLate("b") {
 			t.Errorf("got %+v, want a, and b late", n)
 		}
+	})
+}
+
+// TestNotesNameTheFlag: a command line names many files.
+func TestNotesNameTheFlag(t *testing.T) {
+	p := newWaits()
+	p.flags = map[string]string{"/mnt/ca.pem": "--ca", "/mnt/dir": "--dir", "x.pem": "--cert"}
+	for path, want := range map[string]string{
+		"/mnt/ca.pem":      "waiting for /mnt/ca.pem (--ca): its file system does not answer",
+		"/mnt/dir/a/b.pem": "waiting for /mnt/dir/a/b.pem (--dir): its file system does not answer",
+		"x.pem":            "waiting for x.pem (--cert): its file system does not answer",
+		"/mnt/other":       "waiting for /mnt/other: its file system does not answer",
+		"other":            "waiting for other: its file system does not answer",
+	} {
+		if got := p.note(&wait{path: path}).Text(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	Named("/mnt/named", "--first")
+	Named("/mnt/named", "--second")
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if got := process.flag("/mnt/named"); got != "--first" {
+		t.Errorf("got %q, want the flag that named it first", got)
+	}
+}
+
+// TestWithin: what reads files is given up in time, with the file, and what it has opened by then is
+// closed.
+func TestWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dropped := 0
+		drop := func(int) { dropped++ }
+		start := time.Now()
+		reads := func(takes time.Duration, file bool) func() (int, error) {
+			return func() (int, error) {
+				if file {
+					defer On("f")()
+				}
+				time.Sleep(takes)
+				return 7, nil
+			}
+		}
+		n, err := Within(2*time.Second, reads(time.Minute, true), drop)
+		var late *LateError
+		if !errors.As(err, &late) || late.Note.Path != "f" || n != 0 || time.Since(start) != 2*time.Second {
+			t.Errorf("got %d and %v after %v, want a LateError about f after 2s", n, err, time.Since(start))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if dropped != 1 {
+			t.Errorf("got %d results dropped, want that which came late", dropped)
+		}
+		if n, err := Within(2*time.Second, reads(time.Second, true), drop); n != 7 || err != nil {
+			t.Errorf("got %d and %v, want what was read in time", n, err)
+		}
+		if n, err := Within(2*time.Second, reads(time.Minute, false), drop); n != 7 || err != nil {
+			t.Errorf("got %d and %v of what waits for no file, want its result", n, err)
+		}
+	})
+}
+
+// TestAwait: the end of a program waits for a look that takes a while, and not for one that hangs.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		go func() {
+			defer Aside("g")()
+			<-answers
+		}()
+		for _, test := range []struct {
+			want  time.Duration
+			paths []string
+		}{{Patience, []string{"f", "g"}}, {0, []string{"f", "g"}}, {Patience, []string{"f"}}, {Patience, nil}} {
+			start := time.Now()
+			Await(func() { <-answers }, test.paths...)
+			if took := time.Since(start); took != test.want {
+				t.Errorf("%q: took %v, want %v", test.paths, took, test.want)
+			}
+			synctest.Wait()
+		}
+		close(answers)
 	})
 }

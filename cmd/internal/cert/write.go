@@ -57,7 +57,7 @@ func existsError(path string) error {
 // write writes the file beside its place first.
 func (f newFile) write(replace bool) (err error) {
 	dir := filepath.Dir(f.path)
-	temporary, err := stuck.CreateTemp(dir, ".tagbus-cert-*") // with mode 600
+	temporary, err := stuck.CreateTemp(f.path, ".tagbus-cert-*") // with mode 600
 	if err != nil {
 		return cli.FileError(f.path, err)
 	}

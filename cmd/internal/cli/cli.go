@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/options"
 	"tagbus/cmd/internal/words"
+	"tagbus/internal/fileflags"
 	"tagbus/internal/stream"
 )
 
@@ -181,6 +182,7 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 	case err != nil:
 		return nil, Refuse(p, commandName(read), err, s), false
 	}
+	fileflags.Name(read)
 	return read, ExitDone, true
 }
 

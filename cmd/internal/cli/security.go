@@ -31,6 +31,7 @@ func (s *Security) named() bool { return s.Cert != "" || s.ACL != "" }
 type Guard struct {
 	access *access.Access
 	tell   func(level slog.Level, text string)
+	files  []string // which are read
 	ended  chan struct{}
 	looks  sync.WaitGroup
 
@@ -46,8 +47,8 @@ func (s *Security) Open(tell func(level slog.Level, text string)) (*Guard, error
 	if !s.named() {
 		return nil, nil
 	}
-	g := &Guard{tell: tell, ended: make(chan struct{})}
 	c := s.Config()
+	g := &Guard{tell: tell, files: s.Name(), ended: make(chan struct{})}
 	c.Report = g.report
 	c.Renewed = func(what string) { tell(slog.LevelInfo, what) }
 	var err error
@@ -127,7 +128,7 @@ func (g *Guard) Close() {
 		return
 	}
 	close(g.ended)
-	stuck.Await(g.looks.Wait)
+	stuck.Await(g.looks.Wait, g.files...)
 	g.access.Close()
 }
 

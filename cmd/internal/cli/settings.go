@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
 
@@ -119,6 +120,7 @@ func (s *settings) readFile(ctx *kong.Context) (err error) {
 	if path == "" {
 		return nil
 	}
+	stuck.Named(path, "--"+configFlag)
 	s.file, err = readConfigFile(path, settable(ctx.Model.Node))
 	return err
 }

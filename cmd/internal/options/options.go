@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/cmd/internal/words"
+	"tagbus/internal/fileflags"
 )
 
 // Read reads flags that are given as text within a program: as a command line is read, without
@@ -26,7 +27,9 @@ func Read(flags any, args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = parser.Parse(args); err == nil {
+	read, err := parser.Parse(args)
+	if err == nil {
+		fileflags.Name(read)
 		return nil
 	}
 	return errors.New(strings.TrimSpace(HouseWords(Text(err))))

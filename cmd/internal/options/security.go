@@ -11,6 +11,7 @@ import (
 
 	"tagbus/access"
 	"tagbus/identity"
+	"tagbus/internal/stuck"
 )
 
 // Security are the flags about which peers may do what. Their zero value lets every peer do
@@ -72,8 +73,27 @@ func (s *Security) Args() (args []string) {
 func (s *Security) Config() access.Config {
 	c := access.Config{Policy: s.ACL}
 	if s.Cert != "" {
-		key := cmp.Or(s.Key, strings.TrimSuffix(s.Cert, filepath.Ext(s.Cert))+".key")
-		c.Identity = identity.Config{Certificate: s.Cert, Key: key, CA: s.CA, Revoked: s.Revoked}
+		c.Identity = identity.Config{Certificate: s.Cert, Key: s.key(), CA: s.CA, Revoked: s.Revoked}
 	}
 	return c
+}
+
+// key returns the file of the private key; "" if there is no certificate.
+func (s *Security) key() string {
+	if s.Cert == "" {
+		return s.Key
+	}
+	return cmp.Or(s.Key, strings.TrimSuffix(s.Cert, filepath.Ext(s.Cert))+".key")
+}
+
+// Name makes notes about the files name their flags, also about that of the key, which may have
+// none of its own, and returns the files.
+func (s *Security) Name() (files []string) {
+	stuck.Named(s.key(), "--key")
+	for _, file := range append([]string{s.Cert, s.key(), s.CA, s.ACL}, s.Revoked...) {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
 }

@@ -28,7 +28,7 @@ type Trouble int
 const (
 	Fine    Trouble = iota
 	Earlier         // it has lost messages, none since the look before, or misses a peer
-	Now             // it is stalled or stuck, or cut off again and again, or has lost messages since the look before
+	Now             // it is stalled or stuck, or cut off again and again, or stood still, or has lost messages since the look before
 	Silent          // it does not answer
 )
 
@@ -48,6 +48,7 @@ type Instance struct {
 	Stalled   int    `json:"stalled_peers"`
 	Stuck     int    `json:"stuck_peers"`             // of the peers in the answer: stalled, or their queues are filling and they have taken nothing since the look before
 	CutOff    int    `json:"cut_off_peers,omitempty"` // of the peers in the answer: their connections end again and again, or one was ended of late because its peer took nothing
+	OwnStalls int    `json:"own_stalls,omitempty"`    // of the peers in the answer: they have ended connections of late because the instance took nothing
 	Missing   int    `json:"missing_peers,omitempty"` // went without goodbye lately and have not come back; 0 if the answer does not have all peers
 	Fullest   Share  `json:"fullest_queue,omitzero"`
 	Worst     string `json:"worst_peer,omitempty"`   // the peer that is stuck or quiet, loses, is cut off again and again, or has more than half of its queue full
@@ -106,7 +107,8 @@ func (r *Row) instance(now time.Time) Instance {
 	if s.Path != nil {
 		in.Resent, in.ResentRate = &s.Path.Retransmitted, r.rate(func(s *state.State) uint64 { return resent(s.Path) })
 	}
-	in.Stuck, in.CutOff, in.Worst = r.stuckPeers(), r.cutOffPeers(), r.worst()
+	in.Stuck, in.Worst = r.stuckPeers(), r.worst()
+	in.CutOff, in.OwnStalls = r.peersThat(CutOffNow), r.peersThat(OwnStallNow)
 	if missing := Missing(s); len(missing) > 0 && s.Connected <= len(s.Peers) {
 		in.Missing, in.Missed = len(missing), Label(missing[0].Name, missing[0].Instance)
 	}
@@ -118,7 +120,7 @@ func (in *Instance) Trouble() Trouble {
 	switch {
 	case in.Row != nil && in.Row.State == nil:
 		return Silent
-	case in.Stalled > 0 || in.Stuck > 0 || in.CutOff > 0 || in.LostRate > 0:
+	case in.Stalled > 0 || in.Stuck > 0 || in.CutOff > 0 || in.OwnStalls > 0 || in.LostRate > 0:
 		return Now
 	case in.Lost > 0 || in.Missing > 0:
 		return Earlier
@@ -176,10 +178,10 @@ func (r *Row) stuckPeers() (n int) {
 	return n
 }
 
-// cutOffPeers counts the peers that are cut off again and again.
-func (r *Row) cutOffPeers() (n int) {
+// peersThat counts the peers of which something is true.
+func (r *Row) peersThat(is func(*state.State, *state.Peer) bool) (n int) {
 	for i := range r.State.Peers {
-		if CutOffNow(r.State, &r.State.Peers[i]) {
+		if is(r.State, &r.State.Peers[i]) {
 			n++
 		}
 	}

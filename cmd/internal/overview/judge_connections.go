@@ -22,10 +22,21 @@ func UnconfirmedSpan(p *state.Peer) (first, last time.Time) {
 }
 
 // CutOffNow reports whether the connections of a peer end again and again, or one was ended of
-// late because the peer, or the program itself, took nothing. It may be connected at each look, and have lost nothing.
-func CutOffNow(s *state.State, p *state.Peer) bool {
+// late because the peer took nothing. It may be connected at each look, and have lost nothing.
+func CutOffNow(s *state.State, p *state.Peer) bool { return breaksNow(s, p) && !ownStalls(p) }
+
+// OwnStallNow reports whether a peer has ended connections of late because the program itself,
+// which tells of it, took nothing: the program is to be looked at, and not the peer.
+func OwnStallNow(s *state.State, p *state.Peer) bool { return breaksNow(s, p) && ownStalls(p) }
+
+// breaksNow reports whether connections of a peer have ended of late, and that is worth a look.
+func breaksNow(s *state.State, p *state.Peer) bool {
 	return (p.StallsEnded > 0 || p.OwnStalls > 0 || p.Broken > 1) && s.Time.Sub(p.LastBroken) <= lately
 }
+
+// ownStalls reports whether connections of a peer have ended because the program that tells of it
+// took nothing: half of them at least, and more than because the peer did.
+func ownStalls(p *state.Peer) bool { return p.OwnStalls > p.StallsEnded && 2*p.OwnStalls >= p.Broken }
 
 // cutOff says whose connections have ended without goodbye, of those that have come back, and of
 // those that went so more than once.
@@ -37,7 +48,7 @@ func (x *judged) cutOff() {
 		}
 	}
 	for i := range s.Gone {
-		if p := &s.Gone[i]; CutOffNow(s, p) && p.Reason != "" && p.Broken > 1 { // else it has gone, and that is all
+		if p := &s.Gone[i]; breaksNow(s, p) && p.Reason != "" && p.Broken > 1 { // else it has gone, and that is all
 			x.wasCutOff(p)
 		}
 	}
@@ -45,10 +56,10 @@ func (x *judged) cutOff() {
 
 func (x *judged) wasCutOff(p *state.Peer) {
 	problem := Problem{Level: Note, ID: PeerCutOff, Count: p.Broken, First: p.FirstBroken, Last: p.LastBroken, Why: p.BrokenReason}
-	if CutOffNow(x.row.State, p) {
+	if breaksNow(x.row.State, p) {
 		problem.Level = Warning
 	}
-	if p.OwnStalls > 0 && p.StallsEnded == 0 { // the peer waited for it, and has no fault
+	if ownStalls(p) { // the peer waited for it, and has no fault
 		problem.Culprit, problem.Witness = x.self, x.self
 		x.all = append(x.all, problem)
 		return

@@ -43,6 +43,7 @@ type Link struct {
 	Broken       uint64       `json:"broken_connections,omitempty"` // of this peer: ended without goodbye, before this one
 	LastBroken   time.Time    `json:"last_broken,omitzero"`
 	CutOff       bool         `json:"cut_off,omitempty"`     // they end again and again, or one was ended of late because the peer took nothing
+	OwnStall     bool         `json:"own_stall,omitempty"`   // the peer has ended some of late because the instance that says so took nothing: the link has no fault
 	RoundTrip    float64      `json:"rtt_seconds,omitempty"` // 0: not known
 
 	Resent *uint64 `json:"retransmitted_segments,omitempty"` // nil: its transport does not measure it, or the side that has told of it receives
@@ -85,7 +86,7 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 		Lost: lostOf(p), LeftOut: p.LeftOut, Losses: p.Losses,
 		Since: p.Since, Heard: p.Heard, StalledSince: p.StalledSince, RoundTrip: p.RoundTrip,
 		Stuck:  r.stuck(p),
-		Broken: p.Broken, LastBroken: p.LastBroken, CutOff: CutOffNow(r.State, p),
+		Broken: p.Broken, LastBroken: p.LastBroken, CutOff: CutOffNow(r.State, p), OwnStall: OwnStallNow(r.State, p),
 		MessageRate: r.peerRate(p, sentTo),
 		ByteRate:    r.peerRate(p, func(p *state.Peer) uint64 { return p.Bytes }),
 		LostRate:    r.peerRate(p, lostOf),

@@ -54,7 +54,7 @@ func (s *Sorter) Instances(rows []Instance, by Order) {
 	arrange(s, rows, by, func(in *Instance) sorted {
 		rates := [2]Rate{in.MessageRate, in.ByteRate}
 		stalled := float64(max(in.Stalled, in.Stuck))
-		if in.Missing > 0 || in.CutOff > 0 {
+		if in.Missing > 0 || in.CutOff > 0 || in.OwnStalls > 0 {
 			stalled += 0.5 // behind those that wait for one more
 		}
 		r := rankOf(by, rates, stalled, float64(max(0, in.Fullest)), in.LostRate, in.Lost)

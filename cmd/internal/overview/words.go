@@ -123,6 +123,9 @@ var words = map[string]word{
 		return "it went without goodbye" + at(p.First) + " and has not come back: " + p.Why
 	}, "look whether it is killed, stopped or cut off, and start it again"},
 	PeerCutOff: {func(p *Problem) string {
+		if p.Culprit == p.Witness {
+			return fmt.Sprintf("it took nothing, or stood still: the other side ended its connection %s%s; the last%s", times(p.Count), span(p.First, p.Last), because(p.Why))
+		}
 		how := fmt.Sprintf("ended without goodbye %s%s", times(p.Count), span(p.First, p.Last))
 		if p.Count == 1 {
 			return "its connection " + how + because(p.Why) + "; it has come back"

@@ -68,7 +68,7 @@ func TestARecordingThatGoesAway(t *testing.T) {
 			sub.await("subscribed .* tags")
 			run(t, "first", "subscriber", "--bus", local, "--tags", "1", "--count", "100").finish(0)
 			m.Goes()
-			p.await("waiting for .*/a(.rec)?: its file system does not answer, since ")
+			p.await("waiting for .*/a(.rec)?( .--input.)?: its file system does not answer, since ")
 			p.signal(syscall.SIGTERM)
 			sub.await("goodbye .*")
 			p.finish(1)
@@ -102,7 +102,7 @@ func TestAnOutputThatGoesAway(t *testing.T) {
 			p := run(t, words[0], words...)
 			pub.await("subscribed .*")
 			m.Goes()
-			p.await("waiting for .*/a.rec: its file system does not answer, since ")
+			p.await("waiting for .*/a.rec.*: its file system does not answer, since ")
 			p.signal(syscall.SIGTERM)
 			p.await("waiting for .*a.rec to take what has arrived")
 			p.signal(syscall.SIGTERM)
@@ -156,25 +156,31 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 		{"subscriber --bus AWAY --tags 1", "problem: .*file system does not answer: for 2.5s", false, 0},
 		{"subscriber --bus AWAY --tags 1 --receive", "not in the directory yet.*file system does not answer", false, 1},
 		{"tagbus --bus AWAY record 1 LOCAL/a.rec", "file system does not answer", false, 0},
-		{"subscriber --bus LOCAL --tags 1 --output AWAY/out", "waiting for .*/out: its file system does not answer", false, 1},
-		{"subscriber --bus LOCAL --tags 1 --config AWAY/config.toml", "waiting for .*/config.toml: its file system does not answer", false, 1},
+		{"subscriber --bus LOCAL --tags 1 --output AWAY/out", "waiting for .*/out .--output.: its file system does not answer", false, 1},
+		{"subscriber --bus LOCAL --tags 1 --config AWAY/config.toml", "waiting for .*/config.toml .--config.: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL record 1 AWAY/b.rec", "waiting for .*/b.rec: its file system does not answer", false, 1},
 		{"tagbus --bus LOCAL replay AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
 		{"tagbus rec index AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
-		{"tagbus rec index LOCAL/cut.rec --out AWAY/y.rec", "waiting for .*/y.rec: its file system does not answer", false, 1},
-		{"tagbus rec convert LOCAL/old.rec --to csv --out AWAY/x.csv", "waiting for .*/x.csv: its file system does not answer", false, 1},
-		{"tagbus rec cut LOCAL/old.rec --tags 1 --out AWAY/z.rec", "waiting for .*/z.rec: its file system does not answer", false, 1},
-		{"tagbus rec merge LOCAL/old.rec --out AWAY/z.rec", "waiting for .*/z.rec: its file system does not answer", false, 1},
+		{"tagbus rec index LOCAL/cut.rec --out AWAY/y.rec", "waiting for .*/y.rec .--out.: its file system does not answer", false, 1},
+		{"tagbus rec convert LOCAL/old.rec --to csv --out AWAY/x.csv", "waiting for .*/x.csv .--out.: its file system does not answer", false, 1},
+		{"tagbus rec cut LOCAL/old.rec --tags 1 --out AWAY/z.rec", "waiting for .*/z.rec .--out.: its file system does not answer", false, 1},
+		{"tagbus rec merge LOCAL/old.rec --out AWAY/z.rec", "waiting for .*/z.rec .--out.: its file system does not answer", false, 1},
 		{"tagbus rec info AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
-		{"publisher --bus LOCAL --tags 1 --input AWAY/x --record lines", "waiting for .*/x: its file system does not answer", false, 1},
-		{"tagbus losses --loss-file AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
-		{"tagbus --bus LOCAL targets --output AWAY/targets.json", "waiting for .*: its file system does not answer", false, 1},
-		{"tagbus cert init --dir AWAY/ca --name x", "waiting for .*/ca: its file system does not answer", false, 1},
-		{"tagbus --bus LOCAL sub 1 --payloads AWAY/x --format json", "waiting for .*/x: its file system does not answer", false, 1},
-		{"tagbus --config AWAY/config.toml --bus LOCAL ls", "waiting for .*/config.toml: its file system does not answer", false, 1},
+		{"publisher --bus LOCAL --tags 1 --input AWAY/x --record lines", "waiting for .*/x .--input.: its file system does not answer", false, 1},
+		{"tagbus losses --loss-file AWAY/x", "waiting for .*/x .--loss-file.: its file system does not answer", false, 1},
+		{"tagbus --bus LOCAL targets --output AWAY/targets.json", "waiting for .*/targets.json .--output.: its file system does not answer", false, 1},
+		{"tagbus cert init --dir AWAY/ca --name x", "waiting for .*/ca .--dir.: its file system does not answer", false, 1},
+		{"tagbus --bus LOCAL sub 1 --payloads AWAY/x --format json", "waiting for .*/x .--payloads.: its file system does not answer", false, 1},
+		{"tagbus --config AWAY/config.toml --bus LOCAL ls", "waiting for .*/config.toml .--config.: its file system does not answer", false, 1},
 		{"tagbus cert show AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
-		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --backend tls --cert AWAY/x --key AWAY/x --ca AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
-		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --loss-file AWAY/loss", "waiting for .*/loss: its file system does not answer", false, 0},
+		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --backend tls --cert AWAY/x --key AWAY/y --ca AWAY/z", "waiting for .*/x .--cert.: its file system does not answer", false, 1},
+		{"tagbus acl check AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
+		{"tagbus acl test --policy AWAY/x LOCAL/old.rec", "waiting for .*/x .--policy.: its file system does not answer", false, 1},
+		{"tagbus cert issue --dir AWAY cn:x", "waiting for .* .--dir.: its file system does not answer", false, 1},
+		{"tagbus cert check --dir AWAY", "waiting for .* .--dir.: its file system does not answer", false, 1},
+		{"tagbus rec cat LOCAL/old.rec --print json --payloads AWAY/x", "waiting for .*/x .--payloads.: its file system does not answer", false, 1},
+		{"tagbus --bus LOCAL sub 1 --out AWAY/dir", "waiting for .*/dir .--out.: its file system does not answer", false, 1},
+		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --loss-file AWAY/loss", "waiting for .*/loss .--loss-file.: its file system does not answer", false, 0},
 	} {
 		t.Run(test.command, func(t *testing.T) {
 			t.Parallel()

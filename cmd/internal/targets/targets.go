@@ -207,7 +207,7 @@ func marshal(groups []Group) ([]byte, error) {
 
 // replace makes text the content of a file, which others always see as a whole.
 func replace(name string, text []byte) (err error) {
-	f, err := stuck.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp") // Prometheus reads no such name
+	f, err := stuck.CreateTemp(name, "."+filepath.Base(name)+".*.tmp") // Prometheus reads no such name
 	if err != nil {
 		return fmt.Errorf("--output: %w", cli.FileError(name, err))
 	}

@@ -4,6 +4,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
+	"tagbus/internal/stuck"
 	"tagbus/node"
 )
 
@@ -38,9 +40,15 @@ func (e *Env) open() (*node.Node, error) {
 	if e.node != nil {
 		return e.node, nil
 	}
-	g, err := e.Guard()
-	if err != nil {
-		return nil, err
+	g := e.guard
+	if g == nil {
+		var err error
+		if g, err = e.Open(e.warn); err != nil { // takes as long as the files do: what runs until a signal waits for them
+			return nil, err
+		}
+		if g != nil { // else the caller may have gone on by now
+			e.guard = g
+		}
 	}
 	n, err := node.Open(node.Config{
 		Bus: e.Bus, Backend: e.Transport(e.Backend), Access: g.Access(), Logger: slog.New(slog.DiscardHandler), Folder: e.folder(),
@@ -54,19 +62,28 @@ func (e *Env) open() (*node.Node, error) {
 // folder returns how the folder of a bus is looked at.
 func (e *Env) folder() file.Config { return file.Config{MaxFiles: e.MaxEntries} }
 
-// Guard returns the certificates and the policy of the command; nil if it has none. What is
+// Guard returns the certificates and the policy of a command that looks; nil if it has none. What is
 // wrong with them later is written to standard error.
 //
-// Errors: those of cli.Security.Open.
-func (e *Env) Guard() (g *cli.Guard, err error) {
-	if e.guard == nil {
-		e.guard, err = e.Open(func(level slog.Level, text string) {
-			if level >= slog.LevelWarn {
-				fmt.Fprintf(e.Err, "tagbus: warning: %s\n", text)
-			}
-		})
+// Errors: those of cli.Security.Open; *FileSilentError if a file does not answer in the time of
+// --timeout.
+func (e *Env) Guard() (*cli.Guard, error) {
+	if e.guard != nil {
+		return e.guard, nil
 	}
-	return e.guard, err
+	g, err := stuck.Within(e.Timeout, func() (*cli.Guard, error) { return e.Open(e.warn) }, (*cli.Guard).Close)
+	if late := (*stuck.LateError)(nil); errors.As(err, &late) {
+		return nil, &FileSilentError{e.Bus, e.Timeout, late.Note}
+	}
+	e.guard = g
+	return g, err
+}
+
+// warn says what is wrong with certificates and policy.
+func (e *Env) warn(level slog.Level, text string) {
+	if level >= slog.LevelWarn {
+		fmt.Fprintf(e.Err, "tagbus: warning: %s\n", text)
+	}
 }
 
 // Observer returns what asks instances for their state.

@@ -15,14 +15,14 @@ import (
 	"tagbus/internal/stuck"
 )
 
-// away is a directory whose servers answer a look after some time.
-type away struct {
+// awayServers is a directory whose servers answer a look after some time.
+type awayServers struct {
 	directory.Directory
 	after time.Duration
 	looks int
 }
 
-func (a *away) List() ([]directory.Entry, error) {
+func (a *awayServers) List() ([]directory.Entry, error) {
 	a.looks++
 	time.Sleep(a.after)
 	return []directory.Entry{{Instance: "i"}}, nil
@@ -30,7 +30,7 @@ func (a *away) List() ([]directory.Entry, error) {
 
 func TestALookAtServersEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		servers := &away{after: 5 * time.Second}
+		servers := &awayServers{after: 5 * time.Second}
 		d := tool.Bounded(servers, "etcd://a/x", 2*time.Second)
 		for n := range 2 { // the second one waits for what the first one has given up
 			start := time.Now()
@@ -55,7 +55,7 @@ func TestALookAtServersEndsInTime(t *testing.T) {
 // TestAFileThatDoesNotAnswerIsNoServer: of etcds:// with ca=FILE on a mount that hangs the servers were blamed.
 func TestAFileThatDoesNotAnswerIsNoServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := tool.Bounded(&away{after: 5 * time.Second}, "etcds://a/x?ca=/mnt/ca.pem", 2*time.Second)
+		d := tool.Bounded(&awayServers{after: 5 * time.Second}, "etcds://a/x?ca=/mnt/ca.pem", 2*time.Second)
 		over := stuck.On("/mnt/ca.pem")
 		_, err := d.List()
 		const want = "etcds://a/x?ca=/mnt/ca.pem was not asked in 2s (--timeout): waiting for /mnt/ca.pem: its file system does not answer"

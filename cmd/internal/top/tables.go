@@ -46,8 +46,12 @@ var linkColumns = []column[overview.Link]{
 	{"RTT", 6, false, false, func(l *overview.Link) string { return roundTrip(l.RoundTrip) }},
 }
 
-// worstPeer names the peer to look at: one that is there, or else one that is missing.
+// worstPeer names the peer to look at: one that is there, or else one that is missing. Peers of an
+// instance that stood still have no fault.
 func worstPeer(in *overview.Instance) string {
+	if in.Worst == "" && in.OwnStalls > 0 {
+		return "itself"
+	}
 	if in.Worst == "" && in.Missing > 0 {
 		return safe(in.Missed) + " gone"
 	}

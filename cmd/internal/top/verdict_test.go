@@ -62,3 +62,16 @@ func TestTablesSayWhatAllToolsSay(t *testing.T) {
 		}
 	}
 }
+
+// TestTheTableNamesWhoStoodStill: the peer to look at of a program that stood still was one that had
+// waited for it.
+func TestTheTableNamesWhoStoodStill(t *testing.T) {
+	in := overview.Instance{OwnStalls: 2, Missing: 1, Missed: "disk"}
+	if got := worstPeer(&in); got != "itself" {
+		t.Errorf("got %q, want itself", got)
+	}
+	in.Worst = "slow"
+	if got := worstPeer(&in); got != "slow" {
+		t.Errorf("got %q, want the peer that is stalled now", got)
+	}
+}

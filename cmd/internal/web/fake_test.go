@@ -27,6 +27,7 @@ import (
 type fakeBus struct {
 	publishers, subscribers, tags int
 	rename                        func(string) string // of all peers
+	wait                          func()              // what a look waits for; nil: nothing
 
 	mu      sync.Mutex
 	looks   int
@@ -47,6 +48,9 @@ func (b *fakeBus) source() web.Source {
 	var before map[string]*state.State
 	return web.Source{
 		Look: func(_ context.Context, q state.Question) overview.Overview {
+			if b.wait != nil {
+				b.wait()
+			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.looks++

@@ -56,6 +56,9 @@ func (m *model) addPeers(p *process) {
 	for i := range s.Peers {
 		l := newLink(p, &s.Peers[i], before[key(&s.Peers[i])])
 		m.links = append(m.links, l)
+		if overview.OwnStallNow(s, &s.Peers[i]) {
+			p.Own++
+		}
 		q := m.knownPeer[l.ID]
 		if q == nil {
 			q = &peer{ID: l.ID, Name: l.Name, Role: l.Role, Host: l.Host, PID: l.PID, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, Queue: noFigure, Queued: noFigure, text: l.text}

@@ -73,6 +73,7 @@ type process struct {
 	Error   string  `json:"error,omitempty"`
 	Peers   int     `json:"peers"`
 	Stalled int     `json:"stalled"`
+	Own     int     `json:"own_stalls,omitempty"` // peers that have ended connections of late because it took nothing
 	Rate    figure  `json:"rate,omitzero"`
 	Bytes   figure  `json:"bytes,omitzero"`
 	Queue   figure  `json:"queue,omitzero"` // 0 to 1; of one that sends

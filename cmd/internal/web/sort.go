@@ -24,7 +24,7 @@ var processOrders = map[string]order[*process]{
 	"refused": func(a, b *process) int { return cmp.Compare(a.Refused, b.Refused) },
 	"lost":    func(a, b *process) int { return cmp.Compare(a.Lost, b.Lost) },
 	"since":   func(a, b *process) int { return cmp.Compare(a.Since, b.Since) },
-	"status":  func(a, b *process) int { return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Queue, b.Queue)) },
+	"status":  func(a, b *process) int { return cmp.Or(cmp.Compare(a.need(), b.need()), cmp.Compare(a.Queue, b.Queue)) },
 }
 
 var peerOrders = map[string]order[*peer]{
@@ -69,6 +69,14 @@ func known(rate *float64) float64 {
 		return -1
 	}
 	return *rate
+}
+
+// need is the status by which a process needs a look.
+func (p *process) need() status {
+	if p.Own > 0 && p.Status < unreachable {
+		return losing // one that stood still has lost, or soon does
+	}
+	return p.Status
 }
 
 // need is the status by which a peer needs a look.

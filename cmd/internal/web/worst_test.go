@@ -91,3 +91,21 @@ func TestAPeerThatIsCutOffIsNotCutFromATable(t *testing.T) {
 		t.Errorf("got %s, %v, want a table with the culprit", text, err)
 	}
 }
+
+// TestAProcessThatStoodStillIsFirst of the processes, and says so; its peers, which waited for it, have no mark.
+func TestAProcessThatStoodStillIsFirst(t *testing.T) {
+	o := overviewtest.Situations()[0].Look
+	s := o.Rows[2].State
+	s.Peers = append(s.Peers, state.Peer{Instance: "C1", Name: "waited", Broken: 2, OwnStalls: 2, LastBroken: overviewtest.Noon.Add(-time.Minute)})
+	m := newModel(o)
+	text, err := json.Marshal(m.frame(&shown{view: "processes", rows: 1, sort: "status", descending: true}, Scope{Of: "bus"}))
+	if err != nil || !strings.Contains(string(text), `"id":"I3"`) || !strings.Contains(string(text), `"own_stalls":1`) {
+		t.Errorf("got %s, %v, want I3 first, with its own stall", text, err)
+	}
+	if q := m.knownPeer["C1"]; q.need() != good {
+		t.Errorf("got that %s needs a look, want not", q.Name)
+	}
+	if p := m.known["I1"]; p.Own != 0 || p.need() != good {
+		t.Errorf("got %+v, want no stall of another one", p)
+	}
+}

@@ -99,12 +99,13 @@ func (l *Library) OpenBus(at, given string) (Handle, error) {
 		}
 		return 0, invalid("%s: %s", function, TextOf(err))
 	}
-	a, err := o.open()
+	log := o.logger()
+	a, err := o.open(log)
 	if err != nil {
 		return 0, err
 	}
 	b := &Bus{lib: l, access: a}
-	if b.node, err = node.Open(o.config(at, a)); err == nil {
+	if b.node, err = node.Open(o.config(at, a, log)); err == nil {
 		if b.handle = l.Table.Put(KindBus, b); b.handle != 0 {
 			return b.handle, nil
 		}

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/options"
 	"tagbus/cmd/internal/units"
+	"tagbus/internal/stuck"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -57,14 +58,20 @@ type busOptions struct {
 }
 
 // config returns the configuration of the node.
-func (o *busOptions) config(at string, a *access.Access) node.Config {
-	level := slog.Level(o.LogLevel)
+func (o *busOptions) config(at string, a *access.Access, log *slog.Logger) node.Config {
 	cfg := node.Config{
 		Bus: at, Backend: o.Transport(o.Backend), Access: a, Loops: o.Loops, Expiry: o.Expiry,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+		Logger: log,
 	}
 	cfg.Folder.MaxFiles = o.MaxEntries
 	return cfg
+}
+
+// logger returns what logs to standard error, also which files are waited for.
+func (o *busOptions) logger() *slog.Logger {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.Level(o.LogLevel)}))
+	stuck.Say(func(n stuck.Note) { log.Warn(n.String()) })
+	return log
 }
 
 // check says what node.Open does not.
@@ -82,12 +89,22 @@ func (o *busOptions) check() error {
 }
 
 // open reads the files of certificates and policy; nil: there are none. Signals do not have them
-// read again: they belong to the program.
-func (o *busOptions) open() (*access.Access, error) {
+// read again: they belong to the program. What is wrong with them later is logged.
+//
+//   - Errors: also *stuck.LateError: nothing else could end the call of a program in C.
+func (o *busOptions) open(log *slog.Logger) (*access.Access, error) {
 	if o.Cert == "" && o.ACL == "" {
 		return nil, nil
 	}
-	return access.Open(o.Config())
+	o.Name()
+	c := o.Config()
+	c.Renewed = func(what string) { log.Info(what) }
+	c.Report = func(err error) {
+		if err != nil {
+			log.Warn(TextOf(err))
+		}
+	}
+	return stuck.Within(2*stuck.Patience, func() (*access.Access, error) { return access.Open(c) }, (*access.Access).Close)
 }
 
 // commonOptions are those of all that is opened on a bus.

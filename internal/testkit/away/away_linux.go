@@ -114,9 +114,14 @@ func (m *Mount) settle(tb testing.TB) {
 func (m *Mount) Path() string { return m.path }
 
 // Goes makes the server go away.
-func (m *Mount) Goes() {
+func (m *Mount) Goes() { m.be(true) }
+
+// Returns makes the server come back: what waits in the kernel is answered.
+func (m *Mount) Returns() { m.be(false) }
+
+func (m *Mount) be(away bool) {
 	m.mu.Lock()
-	m.away = true
+	m.away = away
 	m.mu.Unlock()
 	_, _ = unix.Write(m.wake[1], []byte{0})
 }

@@ -109,6 +109,10 @@ func Situations() []Situation {
 	add("a subscriber was cut off because it took nothing", overview.Warning, overview.PeerCutOff, "disk", first(cut(1, 1, time.Minute)))
 	add("a subscriber came back", overview.Note, overview.PeerCutOff, "", first(cut(1, 0, time.Minute)))
 	add("a subscriber was cut off long ago", overview.Note, overview.PeerCutOff, "", first(cut(20, 20, time.Hour)))
+	add("a publisher was cut off because it stood still", overview.Warning, overview.PeerCutOff, "felix-1", first(func(s *state.State) {
+		cut(1, 0, time.Minute)(s)
+		s.Peers[0].OwnStalls, s.Peers[0].BrokenReason = 1, "bus: this program took nothing for 20s before the other side ended the connection"
+	}))
 	receives := func(do func(s *state.State)) func(o *overview.Overview) {
 		return func(o *overview.Overview) {
 			o.Rows[0].Entry.Role = directory.Receiver

@@ -9,11 +9,16 @@ import { bytes, causes, clock, compact, exact, label, percent, plural, span, tri
 const zero = (n, write) => (n ? write(n) : { text: n === undefined ? '–' : '0', dim: true });
 const lossCell = x => ({ text: x.lost ? compact(x.lost) : '0', title: x.causes ? causes(x.causes) : undefined, bad: x.loss_rate > 0, dim: !x.lost });
 const queueCell = x => (x.queue === undefined ? '–' : { text: percent(x.queue), bar: x.queue, tone: queueTone(x.queue) });
+// processState says of a process that stood still that it did, in the colour of one that loses: its peers have no fault.
+const processState = x => {
+  if (x.own_stalls && (x.status === 'ok' || x.status === 'lost')) return { text: 'stood still', status: 'losing', title: `${plural(x.own_stalls, 'peer')} ended the connection because it took nothing` };
+  return { text: x.status === 'stalled' ? `stalled: ${x.stalled}` : x.status, status: x.status, title: x.error };
+};
 const nameCell = context => x => ({ text: label(x), href: context.instance(x.id), title: `${label(x)}  ${x.id}` });
 
 export const processColumns = context => [
   { key: 'name', title: 'Name', cell: nameCell(context) },
-  { key: 'status', title: 'State', cell: x => ({ text: x.status === 'stalled' ? `stalled: ${x.stalled}` : x.status, status: x.status, title: x.error }) },
+  { key: 'status', title: 'State', cell: processState },
   { key: 'role', title: 'Role', prio: 3, cell: x => ({ text: x.role, dim: true }) },
   { key: 'host', title: 'Host', prio: 2, cell: x => x.host },
   { key: 'peers', title: 'Subs', num: true, prio: 2, hint: 'connected subscribers, of a receiver senders', cell: x => exact(x.peers) },

@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"tagbus/internal/build"
+	"tagbus/internal/fileflags"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/signals"
 	"tagbus/internal/stream"
@@ -118,6 +119,7 @@ func run(args []string, s Streams, begin func(*flags) context.Context) (code int
 	case err != nil:
 		return refuse(s, err)
 	}
+	fileflags.Name(parsed)
 	ctx := begin(&f)
 	switch parsed.Selected().Name {
 	case "status":

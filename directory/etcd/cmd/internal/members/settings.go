@@ -63,6 +63,7 @@ func (r *resolver) readFile(ctx *kong.Context) error {
 	if path == "" {
 		return nil
 	}
+	stuck.Named(path, "--config")
 	text, err := stuck.ReadFile(path)
 	if err == nil {
 		_, err = toml.Decode(string(text), &r.values)

@@ -30,15 +30,15 @@ func TestMembersWhoseFilesAreAway(t *testing.T) {
 	member(t, t.TempDir(), address)
 	m.Goes()
 	for _, test := range []struct{ program, args, waits string }{
-		{"member", "--data AWAY/data", "/data"},
-		{"member", "--config AWAY/config.toml", "/config.toml"},
-		{"member", "--data LOCAL/tls --listen 127.0.0.1 --cert AWAY/x --key AWAY/x --ca AWAY/x", "/x"},
-		{"member", "--data LOCAL/acl --listen 127.0.0.1 --acl AWAY/x", "/x"},
-		{"member", "status --data AWAY/data", "/clients.sock"},
-		{"member", "status --at AT --cert AWAY/x --key AWAY/x --ca AWAY/x", "/x"},
+		{"member", "--data AWAY/data", "/data (--data)"},
+		{"member", "--config AWAY/config.toml", "/config.toml (--config)"},
+		{"member", "--data LOCAL/tls --listen 127.0.0.1 --cert AWAY/x --key AWAY/y --ca AWAY/z", "/x (--cert)"},
+		{"member", "--data LOCAL/acl --listen 127.0.0.1 --acl AWAY/x", "/x (--acl)"},
+		{"member", "status --data AWAY/data", "/clients.sock (--data)"},
+		{"member", "status --at AT --cert AWAY/x --key AWAY/y --ca AWAY/z", "/x (--cert)"},
 		{"member", "snapshot --at AT AWAY/snapshot", "/snapshot"},
-		{"publisher", "--bus etcd://AT/x?user=x&password-file=AWAY/x --tags 1 --emulate 16", "/x"},
-		{"tagbus", "--bus etcds://AT/x?ca=AWAY/x --timeout 30s ls", "/x"},
+		{"publisher", "--bus etcd://AT/x?user=x&password-file=AWAY/x --tags 1 --emulate 16", "/x (password-file of --bus)"},
+		{"tagbus", "--bus etcds://AT/x?ca=AWAY/x --timeout 30s ls", "/x (ca of --bus)"},
 	} {
 		t.Run(test.program+" "+test.args, func(t *testing.T) {
 			t.Parallel()

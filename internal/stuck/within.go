@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stuck
+
+import (
+	"fmt"
+	"time"
+)
+
+// LateError is returned by Within. Its file system does not answer, so look after that, or name
+// another file.
+type LateError struct {
+	Note     Note
+	Patience time.Duration
+}
+
+// Error names the file.
+func (e *LateError) Error() string {
+	return fmt.Sprintf("%s for %v", e.Note.Text(), e.Patience)
+}
+
+// Within returns what f does, which reads files, or a *LateError if that takes longer than a
+// patience because a file does not come: f goes on then.
+//
+//   - drop: is called with what f returns after that without an error, on a goroutine of its own.
+func Within[T any](patience time.Duration, f func() (T, error), drop func(T)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-done:
+			return r.value, r.err
+		case <-timer.C:
+		}
+		if n, waits := Waiting(); waits && time.Since(n.Since) >= patience/2 {
+			go func() {
+				if r := <-done; r.err == nil {
+					drop(r.value)
+				}
+			}()
+			var none T
+			return none, &LateError{n, patience}
+		}
+		timer.Reset(patience) // it has other reasons, such as a busy machine
+	}
+}
+
+// Await calls wait, which returns when a call for a file has returned, and returns itself after
+// Patience at the latest. What waits goes on then.
+//
+//   - paths: of the files, if they are known. If one of them is late already it returns at once.
+func Await(wait func(), paths ...string) {
+	done := make(chan struct{})
+	go func() {
+		wait()
+		close(done)
+	}()
+	patience := Patience
+	for _, path := range paths {
+		if IsLate(path) {
+			patience = 0
+		}
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
