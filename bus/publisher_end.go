@@ -18,7 +18,8 @@ import (
 //     has run. From inside a callback, of any node, it returns at once, without the errors of
 //     the directory.
 func (handle *Publisher) Close() error {
-	return publisherOf(handle).closer.Close(publisherOf(handle).backend, publisherOf(handle).close)
+	p := publisherOf(handle)
+	return p.closer.Close(p.backend, p.close)
 }
 
 func (p *publisherImpl) close() (later bool, err error) {

@@ -259,7 +259,8 @@ func (r *receiverImpl) noteLeft() {
 //     has run. From inside a callback, of any node, it returns at once, without the errors of
 //     the directory, and on its own loop the handler is not called after that callback.
 func (handle *Receiver) Close() error {
-	return receiverOf(handle).sub.closer.Close(receiverOf(handle).sub.backend, receiverOf(handle).close)
+	r := receiverOf(handle)
+	return r.sub.closer.Close(r.sub.backend, r.close)
 }
 
 func (r *receiverImpl) close() (later bool, err error) {

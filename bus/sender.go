@@ -286,7 +286,8 @@ func (handle *Sender) DrainFailed(ctx context.Context, why error) error {
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
 //     it returns at once.
 func (handle *Sender) Close() error {
-	return senderOf(handle).pub.closer.Close(senderOf(handle).pub.backend, senderOf(handle).close)
+	s := senderOf(handle)
+	return s.pub.closer.Close(s.pub.backend, s.close)
 }
 
 func (s *senderImpl) close() (later bool, err error) {

@@ -183,7 +183,8 @@ func (s *subscriberImpl) giveUp(sub *subscriptionImpl) {
 //     do not read; from inside a callback, of any node, it returns at once, and on its
 //     own loop no handler is called after that callback.
 func (handle *Subscriber) Close() error {
-	return subscriberOf(handle).closer.Close(subscriberOf(handle).backend, subscriberOf(handle).close)
+	s := subscriberOf(handle)
+	return s.closer.Close(s.backend, s.close)
 }
 
 func (s *subscriberImpl) close() (later bool, err error) {

@@ -254,12 +254,18 @@ func (handle *Subscription) Unsubscribe(ctx context.Context) error {
 // closed. Blocks: never.
 //
 //go:noinline
-func (handle *Subscription) Pause() { subscriptionOf(handle).onLoop(subscriptionOf(handle).pause) }
+func (handle *Subscription) Pause() {
+	sub := subscriptionOf(handle)
+	sub.onLoop(sub.pause)
+}
 
 // Resume undoes Pause, as closing the subscription does. Blocks: never.
 //
 //go:noinline
-func (handle *Subscription) Resume() { subscriptionOf(handle).onLoop(subscriptionOf(handle).resume) }
+func (handle *Subscription) Resume() {
+	sub := subscriptionOf(handle)
+	sub.onLoop(sub.resume)
+}
 
 // onLoop calls f, now or soon.
 func (sub *subscriptionImpl) onLoop(f func()) {
