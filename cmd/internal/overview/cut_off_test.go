@@ -48,6 +48,9 @@ func TestWhoIsMarkedForConnectionsThatEnd(t *testing.T) {
 				t.Errorf("got trouble %v of the program", in.Trouble())
 			}
 			g := overview.Groups(o.Problems())[0]
+			if test.culprit == "felix-1" && (g.Count != test.own || g.First.IsZero() != (test.own < test.broken)) {
+				t.Errorf("got %d times since %v, want %d: others have other reasons", g.Count, g.First, test.own)
+			}
 			if g.ID != overview.PeerCutOff || g.Culprit.Name != test.culprit || strings.Contains(g.Text(), "it took nothing") != (test.culprit == "felix-1") {
 				t.Errorf("got %s of %q: %s, want it of %s", g.ID, g.Culprit.Name, g.Text(), test.culprit)
 			}

@@ -60,6 +60,9 @@ func (x *judged) wasCutOff(p *state.Peer) {
 		problem.Level = Warning
 	}
 	if ownStalls(p) { // the peer waited for it, and has no fault
+		if problem.Count = p.OwnStalls; p.OwnStalls < p.Broken {
+			problem.First = time.Time{} // it is that of another reason, perhaps
+		}
 		problem.Culprit, problem.Witness = x.self, x.self
 		x.all = append(x.all, problem)
 		return

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"tagbus/cmd/internal/cli"
@@ -41,7 +40,8 @@ type disk interface {
 	// finish gives the part that was created last its name, once it has a header.
 	finish(part int) error
 
-	// free returns how many bytes may still be written; ok: there is a limit.
+	// free returns how many bytes may still be written; ok: there is a limit. It fails if the part
+	// that is written has been removed.
 	free() (n uint64, ok bool, err error)
 }
 
@@ -167,7 +167,7 @@ func (f *folder) create(part int) (file, error) {
 		if err != nil {
 			return nil, err
 		}
-		return pipe{&named{opened, f.path}}, nil
+		return pipe{&named{File: opened, name: f.path}}, nil
 	}
 	defer stuck.Aside(f.path)() // the recorder ends without it
 	opened, err := os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE, 0o666)
@@ -182,7 +182,7 @@ func (f *folder) create(part int) (file, error) {
 		return nil, errors.Join(err, opened.Close())
 	}
 	f.made = true
-	f.last = &named{opened, name}
+	f.last = &named{File: opened, name: name}
 	return f.last, nil
 }
 
@@ -193,30 +193,6 @@ func claim(f *os.File) error {
 	}
 	return f.Truncate(0)
 }
-
-// named is a file whose errors name it as it is called in the end.
-type named struct {
-	*os.File
-	name string
-}
-
-// Write implements file.
-func (n *named) Write(p []byte) (int, error) {
-	written, err := n.File.Write(p)
-	return written, cli.FileError(n.name, err)
-}
-
-// Sync implements file.
-func (n *named) Sync() error { return cli.FileError(n.name, n.File.Sync()) }
-
-// Close implements file.
-func (n *named) Close() error { return cli.FileError(n.name, n.File.Close()) }
-
-// pipe is what has no disk behind it.
-type pipe struct{ *named }
-
-// Sync implements file.
-func (pipe) Sync() error { return nil }
 
 // finish implements disk.
 func (f *folder) finish(part int) error {
@@ -272,55 +248,12 @@ func (f *folder) free() (n uint64, ok bool, err error) {
 		return 0, false, nil
 	}
 	defer f.waits()()
+	if err := f.last.unlinked(); err != nil {
+		return 0, false, err
+	}
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(f.path), &st); err != nil {
 		return 0, false, fmt.Errorf("free space of %s: %w", filepath.Dir(f.path), err)
 	}
 	return st.Bavail * uint64(st.Bsize), true, nil
-}
-
-// watched is a file of which it is said when its file system does not answer. The recorder ends
-// without it.
-type watched struct {
-	file
-	name string
-}
-
-// Write implements file.
-func (w watched) Write(p []byte) (int, error) {
-	defer stuck.Aside(w.name)()
-	return w.file.Write(p)
-}
-
-// Sync implements file.
-func (w watched) Sync() error {
-	defer stuck.Aside(w.name)()
-	return w.file.Sync()
-}
-
-// Close implements file.
-func (w watched) Close() error {
-	defer stuck.Aside(w.name)()
-	return w.file.Close()
-}
-
-// pieceBytes is the most that a file is given at once, so that a slow one can be told from
-// one that takes nothing.
-const pieceBytes = 128 << 10
-
-// pieces hands what is written on in pieces and counts the bytes.
-type pieces struct {
-	to    file
-	taken *atomic.Uint64
-}
-
-// Write writes all of b, or returns an error.
-func (p pieces) Write(b []byte) (n int, err error) {
-	for n < len(b) && err == nil {
-		var m int
-		m, err = p.to.Write(b[n:min(len(b), n+pieceBytes)])
-		n += m
-		p.taken.Add(uint64(m))
-	}
-	return n, err
 }

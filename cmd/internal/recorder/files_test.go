@@ -5,12 +5,15 @@
 package recorder
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"tagbus/cmd/internal/cli"
 )
 
 // names returns what is in a folder.
@@ -112,6 +115,37 @@ func TestAPartThatAnotherProgramMakes(t *testing.T) {
 	}
 	if err := f.finish(1); err == nil || !strings.Contains(err.Error(), "run.0001.tbr is there already: another program has made it") {
 		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// TestARecordingThatIsRemoved while it is written was called whole, in 1 file.
+func TestARecordingThatIsRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.tbr")
+	f, err := newFolder(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := f.create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.finish(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.free(); err != nil {
+		t.Errorf("got %v, want none before", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.free(); !errors.Is(err, cli.ErrUnlinked) || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v at the next block, want that %s was removed", err, path)
+	}
+	if err := to.Close(); !errors.Is(err, cli.ErrUnlinked) {
+		t.Errorf("got %v at the end, want that it was removed", err)
+	}
+	if _, _, err := f.free(); err != nil {
+		t.Errorf("got %v after it was closed, want none", err)
 	}
 }
 

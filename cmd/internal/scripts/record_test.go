@@ -214,3 +214,24 @@ func TestARecordingOfASlowDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestAFullDiskLeavesNoPartOfAMessage: a file of sub --out that could not be written was left, and looked
+// like a message without data.
+func TestAFullDiskLeavesNoPartOfAMessage(t *testing.T) {
+	notShort(t)
+	t.Parallel()
+	bus, disk, out := t.TempDir(), t.TempDir(), t.TempDir()
+	p := run(t, "publisher", "tagbus", "pub", "--bus", bus, "1", "--size", "1000", "--rate", "1k", "-q")
+	script := fmt.Sprintf("mount -t tmpfs -o size=64k none %s || exit 77; tagbus sub --bus %s 1 --out %s/d > %s/names; status=$?; find %s/d -type f ! -size 1000c > %s/parts; exit $status", disk, bus, disk, out, disk, out)
+	s := run(t, "sub", "unshare", "--mount", "sh", "-c", script)
+	s.finish(1, 77)
+	if s.cmd.ProcessState.ExitCode() == 77 {
+		t.Skip("needs the right to mount a small disk")
+	}
+	p.signal(syscall.SIGINT)
+	p.finish(0, 1)
+	if parts, err := os.ReadFile(filepath.Join(out, "parts")); err != nil || len(parts) > 0 {
+		t.Errorf("got the files %q, %v, want none that is not a message", parts, err)
+	}
+	s.await("no space left on device.*: make room, or choose a file elsewhere; what was written of it is removed")
+}

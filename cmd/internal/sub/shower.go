@@ -145,5 +145,8 @@ func (s *shower) file(m bus.Message, data []byte) (name string, err error) {
 		return "", fmt.Errorf("--out: %w: give a folder that is empty", err)
 	}
 	_, err = f.Write(data)
-	return name, cli.FileError(f.Name(), errors.Join(err, f.Close()))
+	if err = errors.Join(err, f.Close()); err != nil { // a part of it would look like a message
+		return name, errors.Join(cli.Removed(f.Name(), err), stuck.Remove(f.Name()))
+	}
+	return name, nil
 }

@@ -25,6 +25,10 @@ const (
 	// flushInterval bounds how long a written message stays in the buffer.
 	flushInterval = 50 * time.Millisecond
 
+	// flushesOfALook is how many of these there are between two looks whether the file is still
+	// there.
+	flushesOfALook = 20
+
 	// pieceBytes is the most that the file is given at once, so that a slow
 	// one can be told from one that takes nothing.
 	pieceBytes = 16 << 10
@@ -208,10 +212,14 @@ func (o *output) flushNowAndThen() {
 	defer close(o.done)
 	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-tick.C:
-			if err := o.flush(); err != nil {
+			err := o.flush()
+			if err == nil && n%flushesOfALook == 0 {
+				err = o.unlinked()
+			}
+			if err != nil {
 				o.failed(err)
 				return
 			}
@@ -229,7 +237,25 @@ func (o *output) close() error {
 	}
 	close(o.stop)
 	<-o.done
-	return errors.Join(o.hand((*record.Writer).End), o.closeFile())
+	err := o.hand((*record.Writer).End)
+	if err == nil {
+		err = o.unlinked()
+	}
+	return errors.Join(err, o.closeFile())
+}
+
+// unlinked returns an error if the file has been removed, or another one of before.
+func (o *output) unlinked() error {
+	if o.file == nil {
+		return nil
+	}
+	err := cli.Unlinked(o.file.Name(), o.file)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = err
+	}
+	return o.err
 }
 
 func (o *output) closeFile() error {

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 )
@@ -75,6 +77,28 @@ func TestAMessageThatCannotBeWrittenTakesNoneBeforeItAlong(t *testing.T) {
 	}
 	if got, written := file.String(), o.written.Load(); got != "good\n" || written != 1 {
 		t.Errorf("got %q and %d written, want the first message", got, written)
+	}
+}
+
+// TestAnOutputThatIsRemoved while it is written: all was well, and nothing was there.
+func TestAnOutputThatIsRemoved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out")
+	failed := make(chan error, 1)
+	o, err := openOutput(&Flags{Output: file, Record: &record.Format{Kind: record.Lines}}, nil, nil, func(err error) { failed <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(o.begin(), o.write(bus.Message{Data: []byte("new")}), os.Remove(file)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-failed; !errors.Is(err, cli.ErrUnlinked) || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v, want that %s was removed", err, file)
+	}
+	if err := o.write(bus.Message{Data: []byte("more")}); !errors.Is(err, cli.ErrUnlinked) {
+		t.Errorf("got %v of the next message, want that the file was removed", err)
+	}
+	if err := o.close(); !errors.Is(err, cli.ErrUnlinked) {
+		t.Errorf("got %v at the end, want that the file was removed", err)
 	}
 }
 
