@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access answers: may this peer do that, here and now?
+// Package access decides whether a peer may do something, here and now.
 //
 // An Access puts together which peer a connection is from (package identity) and what the
 // policy lets it do (package acl), as package bus asks it. It reads certificates and policy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acl answers: which peer may do what with which tags?
+// Package acl reads policies: which peer may do what with which tags.
 //
 // A Policy is a list of rules, which only allow. What no rule allows is refused, so the order of
 // the rules does not matter, and a rule that is missing never lets a peer in. A Store reads a

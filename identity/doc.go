@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity answers: which peer is this, and does its certificate count?
+// Package identity tells which peer a certificate belongs to, and whether it counts.
 //
 // A Principal is what a peer is called: the names in its certificate. A Store has what a process
 // needs to show its own certificate and to check those of others, reads it from files, and reads

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package subscription answers which subscriber wants which tag: the control
+// Package subscription keeps which subscriber wants which tag: the control
 // messages that a subscriber and a publisher exchange, and the [Table] in which a
 // publisher keeps the answer.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tags answers: what are messages called?
+// Package tags names messages.
 //
 // A [Tag] is the 64-bit number under which messages are published, laid out as a
 // FELIX id. A [Set] is any number of tags, written as exact tags, inclusive ranges and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package directory answers: where does a tag live?
+// Package directory tells where a tag lives: which instances serve it, and at which addresses.
 //
 // A publisher announces an [Entry]: who it is, which tags it serves and at
 // which addresses it listens. A subscriber watches the entries and dials the

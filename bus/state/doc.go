@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state answers: what does one publisher, subscriber, sender or receiver know of
-// itself and of its peers?
+// Package state describes what one publisher, subscriber, sender or receiver knows of
+// itself and of its peers.
 //
 // A [State] is what tools show. It is asked for in four ways, with one answer:
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build answers: which version of tagbus is in this program?
+// Package build tells which version of tagbus is in a program.
 package build
 
 import (

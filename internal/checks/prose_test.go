@@ -70,6 +70,10 @@ var phrases = []phrase{
 		regexp.MustCompile(`\b(takes?|took|taken) (the|this|that) news\b`), nil, `what happens: "learns", "handles the event"`,
 		"it names no action",
 	},
+	{
+		regexp.MustCompile(`^Package \w+ [^.]*\?`), nil, `what the package does: "Package backoff decides"`,
+		"a list of packages shows the sentence alone",
+	},
 }
 
 // notClean are the folders, each without those below it, whose text is still to

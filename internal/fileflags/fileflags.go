@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fileflags answers: which flags of a command line name files?
+// Package fileflags finds the flags of a command line that name files.
 package fileflags
 
 import (

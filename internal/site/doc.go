@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package site answers, by its tests: what happens on a bus as large as a site?
+// Package site simulates a bus as large as a site in its tests.
 //
 // The site is one of detector readout: 350 hosts with 24 links each, and 500 programs that
 // read from them. Its processes run in the process of the test, each with a loop of its own,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sizelimit answers: which limit does a file that is too large exceed, and what is to be
-// done? The system says no more than that it is too large, for a limit of the process, which is
+// Package sizelimit tells which limit a file exceeds that is too large, and what is to be
+// done. The system says no more than that it is too large, for a limit of the process, which is
 // set where it is started (ulimit -f, LimitFSIZE= of systemd), and for one of the file system.
 package sizelimit
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream answers: has the reader of what a program writes gone?
+// Package stream notices that the reader of what a program writes has gone.
 //
 // What has gone is a pipe without a reader, or a terminal that was hung up. Either wants no
 // more, and that is no failure: a program ends in order and says nothing about it.

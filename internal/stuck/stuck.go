@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stuck answers: which files does a program wait for because their file system does
-// not answer? Nothing can end a call into one whose server is gone, except the end of the
+// Package stuck knows the files that a program waits for because their file system does
+// not answer. Nothing can end a call into one whose server is gone, except the end of the
 // process. So the program says what it waits for, and a signal ends it all the same.
 //
 // What waits for a file says so by On or Aside; Open, Stat and the other functions with the names

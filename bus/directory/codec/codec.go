@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codec answers: what are the bytes of a directory entry, for directories that
-// keep entries on servers?
+// Package codec writes and reads the bytes of directory entries, for directories that
+// keep entries on servers.
 //
 //	byte      1, the version of the format
 //	byte      1 if what follows is compressed (RFC 1951), else 0

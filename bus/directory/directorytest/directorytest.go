@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package directorytest answers: does a directory keep the contract of package
-// directory? Tests of a directory call Run.
+// Package directorytest checks that a directory keeps the contract of package
+// directory. Tests of a directory call Run.
 package directorytest
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signed answers: which process has announced an entry of the directory, and may it?
+// Package signed signs the entries of a directory, and verifies which process has announced one.
 //
 // A folder and the servers of etcd believe each process that may write there. Wrap puts
 // signatures in front of one: what is announced through it is signed with the key and the

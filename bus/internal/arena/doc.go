@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package arena answers one question: in which memory is the next page of a stream?
+// Package arena finds the memory for the next page of a stream.
 //
 // An Arena cuts the buffers of a pool into runs. A run is as long as what is written into
 // it, so that the pool is full of messages, however short the pages are. A Tail is the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fanout answers two questions about each published message: who gets it, and is
-// there room?
+// Package fanout decides of each published message which subscribers get it, and whether
+// all of them have room.
 //
 // A message goes to every lane that wants its tag, or, if a lane that must not lose it
 // has no room, to none. A lane is one queue of pages to one subscriber, with a policy

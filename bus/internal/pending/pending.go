@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pending answers which request a reply belongs to.
+// Package pending finds the request that a reply belongs to.
 //
 // A requester gives each request an id: the number of the request, sealed with a key that is
 // its own. The device gives the id back with the reply. So a reply names its request, and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package portrait answers: what do the states of all instances have in common, and which
-// peers do they show?
+// Package portrait makes what the states of all instances have in common, and chooses the
+// peers that they show.
 package portrait
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tagset answers what the bus asks of a set of tags before it works with it: are
-// its tags few, is it quick to work with, and does it keep the limits for sets of
-// strangers? It remembers which of several owners took a tag last, and measures how far
+// Package tagset tells what the bus must know of a set of tags before it works with it:
+// whether its tags are few, whether it is quick to work with, and whether it keeps the limits for
+// sets of strangers. It remembers which of several owners took a tag last, and measures how far
 // two sets are from each other.
 package tagset
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpserver answers: how is a program that any stranger reaches served by HTTP, and
-// stays within its bounds?
+// Package httpserver serves a program by HTTP to strangers, within bounds of memory and
+// connections.
 //
 // A connection costs a descriptor and some 20 KB, of a process whose business are the
 // connections of the bus. So there are few, and one that asks for nothing gives way.

@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package screen answers: how does a command show something that changes on a terminal, and
-// which keys are pressed meanwhile?
+// Package screen shows something that changes on a terminal, and reads the keys that are
+// pressed meanwhile.
 //
 // A [Terminal] is in raw mode and shows its alternate screen until it is closed. It is
 // drawn in whole frames, of which only the lines that differ are written, in one call. A

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stateapi answers by HTTP: what does this program know of itself?
+// Package stateapi serves by HTTP what a program knows of itself.
 //
 //	GET /api/v1/state   a state.Process as JSON
 //	GET /api/v1/events  the same as server-sent events, one a second

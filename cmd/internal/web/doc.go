@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web answers: how does a bus look in a browser?
+// Package web shows a bus in a browser.
 //
 // A [Page] serves static files and a stream of events. A viewer says in the address of its
 // stream what it shows: the view, the order, the filter and which rows. It gets what is

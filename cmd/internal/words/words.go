@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words answers: how does the command line say what the packages below say in the words
-// of their configuration? The commands and the page say it alike.
+// Package words puts messages of the packages below, which speak of their configuration, into the
+// words of the command line. The commands and the page say them alike.
 package words
 
 import (

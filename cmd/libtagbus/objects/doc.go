@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objects answers: what do the handles of the C library stand for, and what do its functions
-// do? It is all of libtagbus-core.so except what C needs to call it (package core), and is plain Go.
+// Package objects implements the functions of the C library, and the objects that its handles stand
+// for. It is all of libtagbus-core.so except what C needs to call it (package core), and is plain Go.
 //
 // A handle is a place in a [Table], never an address. Functions find NULL, closed and foreign
 // handles, and say what is wrong in the words of tagbus.h. Options are read as command lines are.

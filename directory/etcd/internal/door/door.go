@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package door answers: which caller is at the other end of a connection to a member? It
+// Package door finds out which caller is at the other end of a connection to a member. It
 // listens at a port, makes the handshake of TLS, and hands connections on with their callers.
 //
 // With certificates a caller is what its certificate says (package identity), and its Rank

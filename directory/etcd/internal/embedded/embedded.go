@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package embedded answers: what happens to a directory when its server does this or that?
+// Package embedded tests what happens to a directory when its server stops, or starts again.
 // It runs a server of etcd in the test's process, stops it, and starts it again.
 package embedded
 

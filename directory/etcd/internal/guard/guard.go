@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard answers: may this caller make this request of a member? It stands before all
+// Package guard decides whether a caller may make a request of a member. It stands before all
 // services that etcd has on the port for clients, as interceptors of gRPC.
 //
 // What is not named here is refused, so that a method which a later version of etcd adds is

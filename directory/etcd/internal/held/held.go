@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package held answers: how many bytes does a member hold of answers that are made, or that their callers
-// have not taken, and which connection gives way?
+// Package held counts the bytes of answers that a member has made and their callers have not taken,
+// and chooses the connection that gives way.
 //
 // gRPC keeps an answer whole until its last byte is on its way, so that callers that ask and do not read
 // take all memory. Whatever makes a long answer takes room for it first (Answers.Take), which is given back
