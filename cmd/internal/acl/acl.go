@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acl is the command tagbus acl: what does a policy allow, and is that what its owner
-// expects?
+// Package acl is the command tagbus acl, which shows what a policy allows, and tests it.
 //
 // Its commands read the file of a policy (package tagbus/acl) and no bus.
 package acl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cert is the command tagbus cert: how does a site without a PKI get its certificates?
+// Package cert is the command tagbus cert, with which a site without a PKI makes its
+// certificates.
 //
 // A folder has a CA: ca.pem is its certificate, which all processes get, ca.key its private key,
 // which stays where it is, ca.crl the list of what it has revoked, and issued/ a copy of each

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check is the command tagbus check: is everything that can be seen of a bus from
-// this host all right?
+// Package check is the command tagbus check, which says what is wrong with a bus as this host
+// sees it.
 //
 // Looking (looker) is apart from judging: what was seen is a value, and each group of checks
 // is a function from it to findings, in a file of its own. A further group, for example of

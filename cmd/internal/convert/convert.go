@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package convert is the command tagbus rec convert: how do other programs read a
-// recording, and how does a capture become one?
+// Package convert is the command tagbus rec convert, which writes a recording in the formats of
+// other programs, and makes one of a capture.
 //
 // Of a recording it makes an MCAP file, a capture in pcapng, a file of records of the
 // format length32, or a table in CSV. Of captures in pcap or pcapng it makes a recording.

@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package info is the command tagbus info: what is known of one publisher, receiver,
-// subscriber or sender, or of one tag?
+// Package info is the command tagbus info, which shows what is known of one publisher, receiver,
+// subscriber or sender, or of one tag.
 package info
 
 import (

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package list is the command tagbus ls: who is there?
+// Package list is the command tagbus ls, which lists the instances of a bus.
 package list
 
 import (

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package losses is the command tagbus losses: what was lost, where, and why?
+// Package losses is the command tagbus losses, which shows what was lost, where, and why.
 //
 // It shows what publishers and receivers have counted, or what is in the files of
 // --loss-file.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rates is the commands tagbus hz and tagbus bw: how often do messages of some tags
-// come, and how many bytes?
+// Package rates is the commands tagbus hz and tagbus bw, which show how often messages of some
+// tags come, and how many bytes.
 //
 // Both are told by those who count anyway: publishers, and receivers. That is exact, also
 // where no message could be followed, and takes no message from anybody. A probe subscribes,

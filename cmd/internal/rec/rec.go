@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rec is the command tagbus rec: what is in a recording, is it whole, and what can
-// be made of it?
+// Package rec is the command tagbus rec, which looks at recordings, checks them, and makes others
+// of them.
 //
 // Each of its commands is a type of this package. All of them read the files of package
 // recording, block after block: memory grows with the tags of a recording, and not with

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package targets is the command tagbus targets: what does Prometheus scrape?
+// Package targets is the command tagbus targets, which lists what Prometheus scrapes.
 package targets
 
 import (
