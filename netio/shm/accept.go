@@ -7,6 +7,7 @@ package shm
 import (
 	"errors"
 	"net/netip"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -20,9 +21,10 @@ func (b *backend) newAccepted(l *listenEndpoint, fd int) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEndpoint(b, fd, netip.AddrPortFrom(l.Address.Addr(), b.nextPort()), &l.params)
+	port := b.nextPort()
+	e, err := newEndpoint(b, fd, netip.AddrPortFrom(l.Address.Addr(), port), &l.params)
 	if err != nil {
-		delete(b.ports, b.port)
+		delete(b.ports, port)
 		return nil, err
 	}
 	e.credentials = who
@@ -30,7 +32,7 @@ func (b *backend) newAccepted(l *listenEndpoint, fd int) (*endpoint, error) {
 	e.LocalAddr = l.Address
 	if e.registration, err = b.EventLoop.Register(fd, edges, e); err != nil {
 		e.RetirePool()
-		delete(b.ports, e.Remote().Port())
+		delete(b.ports, port)
 		return nil, err
 	}
 	e.listener = l
@@ -41,17 +43,17 @@ func (b *backend) newAccepted(l *listenEndpoint, fd int) (*endpoint, error) {
 	return e, nil
 }
 
+// lastPort is that of the connection that was accepted last in this process.
+var lastPort atomic.Uint32
+
 // nextPort returns a port for an accepted connection, which no other one has: there are
 // fewer of them than ports.
 func (b *backend) nextPort() uint16 {
 	for {
-		b.port++
-		if b.port == 0 {
-			b.port = 1
-		}
-		if _, used := b.ports[b.port]; !used {
-			b.ports[b.port] = struct{}{}
-			return b.port
+		port := uint16(lastPort.Add(1))
+		if _, used := b.ports[port]; !used && port != 0 {
+			b.ports[port] = struct{}{}
+			return port
 		}
 	}
 }

@@ -48,7 +48,6 @@ type backend struct {
 	listeners []*listenEndpoint
 	accepted  int                 // of endpoints
 	ports     map[uint16]struct{} // of them
-	port      uint16              // given out last
 	spare     int                 // a descriptor to give up when there is no other; -1: none
 }
 

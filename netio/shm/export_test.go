@@ -11,14 +11,14 @@ import (
 )
 
 // BreakConnection breaks the connection of an endpoint, as the sudden end of its process
-// does. Threads: any, while the endpoint is open.
+// does. Threads: any.
 func BreakConnection(ep netio.Endpoint) {
 	e := ep.(*endpoint)
-	e.queue.Mu.Lock()
-	defer e.queue.Mu.Unlock()
-	if fd := e.queue.writer.fd; fd > 0 {
-		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
-	}
+	e.backend.EventLoop.Post(func() {
+		if e.state != ended {
+			_ = unix.Shutdown(e.fd, unix.SHUT_RDWR)
+		}
+	})
 }
 
 // WithReadBudget returns c with a limit for what an endpoint receives in a turn.

@@ -110,7 +110,7 @@ func (q *queue) append(e *entry, m *message, copied bool, c *handover.Counters) 
 	}
 	q.writer.publish()
 	q.Commit()
-	return q.arm() || whole && !q.writer.unread()
+	return q.arm()
 }
 
 // put puts a message into the segment, as far as there is room. It reports whether that
@@ -194,16 +194,18 @@ func (q *queue) pushDirect(m *message) (done, wake bool) {
 }
 
 // arm makes the other side wake this one when it has read some of what is outstanding. It
-// reports whether it has, by now, or that something is wrong: then the loop must look. Mu
-// is held.
+// reports whether the loop must look now: there is something to report, or something is
+// wrong. Mu is held.
 func (q *queue) arm() (look bool) {
 	w := &q.writer
 	waiting := q.sent != q.Tail // for room
 	switch {
 	case q.failed != nil || w.trouble:
 		return true
-	case !waiting && !w.unread() || w.awaits():
+	case q.Head.Load() == q.Tail || w.awaits():
 		return false
+	case !waiting && !w.unread():
+		return true
 	}
 	// With much outstanding it is a quarter of that, so that both sides work at the same
 	// time, and with little all of it.
