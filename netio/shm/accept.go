@@ -130,7 +130,7 @@ func (e *endpoint) introduce(port uint16) error {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	e.own, e.region = mem, lent.region
-	pageOf(mem).sleep.Store(1)
+	set(&pageOf(mem).sleep, 1)
 	files := [2]int{fd, lent.fd}
 	err = sendGreeting(e.fd, &g, files[:g.files()]...)
 	if e.dial != nil {

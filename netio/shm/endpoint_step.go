@@ -132,7 +132,7 @@ func (e *endpoint) end(cause error) {
 // leave tells the other side that the connection ends in order. The queue is closed.
 func (e *endpoint) leave() {
 	e.queue.finish()
-	pageOf(e.own).stopped.Store(1)
+	set(&pageOf(e.own).stopped, 1)
 	wake(e.fd)
 }
 

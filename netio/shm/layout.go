@@ -60,6 +60,12 @@ type page struct {
 	stopped atomic.Uint64
 }
 
+// set writes a word of the own page, before this side looks at the page of the other one.
+//
+// It is no Store: one of memory that the race detector does not know orders less than
+// others do, and may come behind the look.
+func set(word *atomic.Uint64, v uint64) { word.Swap(v) }
+
 // pageOf returns the page of a segment.
 func pageOf(mem []byte) *page { return (*page)(unsafe.Pointer(unsafe.SliceData(mem))) }
 

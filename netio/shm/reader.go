@@ -106,7 +106,7 @@ func (r *reader) tell() (wake bool) {
 		return false
 	}
 	r.told = r.position
-	r.page.position.Store(r.position)
+	set(&r.page.position, r.position)
 	wanted := r.peer.wanted.Load()
 	if wanted <= r.answered || wanted > r.position {
 		return false
@@ -118,7 +118,7 @@ func (r *reader) tell() (wake bool) {
 // sleep says that this side has read all, and is to be woken. It reports whether there is
 // more, by now: then it is not asleep.
 func (r *reader) sleep() (more bool) {
-	r.page.sleep.Store(r.page.sleep.Load() | 1)
+	set(&r.page.sleep, r.page.sleep.Load() | 1)
 	if r.peer.published.Load() == r.published {
 		return false
 	}
@@ -129,7 +129,7 @@ func (r *reader) sleep() (more bool) {
 // awake undoes sleep. The next one has another number.
 func (r *reader) awake() {
 	if s := r.page.sleep.Load(); s&1 == 1 {
-		r.page.sleep.Store(s + 1)
+		set(&r.page.sleep, s + 1)
 	}
 }
 
@@ -142,6 +142,6 @@ func (r *reader) closed() (closed, wake bool) {
 	if r.page.stopped.Load() != 0 {
 		return true, false
 	}
-	r.page.stopped.Store(1)
+	set(&r.page.stopped, 1)
 	return true, true
 }

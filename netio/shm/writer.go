@@ -153,7 +153,7 @@ func (w *writer) room(n int) (at uint64, chunk []byte) {
 func (w *writer) publish() {
 	if w.published != w.tail {
 		w.published = w.tail
-		w.page.published.Store(w.tail)
+		set(&w.page.published, w.tail)
 	} else if !w.trouble {
 		return
 	}
@@ -173,7 +173,7 @@ func (w *writer) publish() {
 func (w *writer) await(position uint64) (read bool, err error) {
 	if w.wanted != position {
 		w.wanted = position
-		w.page.wanted.Store(position)
+		set(&w.page.wanted, position)
 	}
 	err = w.look()
 	return w.read >= position, err
@@ -196,7 +196,7 @@ func (w *writer) finish() {
 	for final != w.published && !w.marks[final&w.mask()].lent {
 		final++
 	}
-	w.page.final.Store(final + 1)
+	set(&w.page.final, final + 1)
 }
 
 // wake sends the other side something to read. It reports false if the system has no
