@@ -117,8 +117,12 @@ func (r *reader) tell() (wake bool) {
 
 // sleep says that this side has read all, and is to be woken. It reports whether there is
 // more, by now: then it is not asleep.
+//
+// The number is new even if this side was asleep before: it may have been woken for what
+// it had read already, and that was the one time for the old number.
 func (r *reader) sleep() (more bool) {
-	set(&r.page.sleep, r.page.sleep.Load() | 1)
+	s := r.page.sleep.Load()
+	set(&r.page.sleep, s+1+s&1)
 	if r.peer.published.Load() == r.published {
 		return false
 	}
@@ -129,7 +133,7 @@ func (r *reader) sleep() (more bool) {
 // awake undoes sleep. The next one has another number.
 func (r *reader) awake() {
 	if s := r.page.sleep.Load(); s&1 == 1 {
-		set(&r.page.sleep, s + 1)
+		set(&r.page.sleep, s+1)
 	}
 }
 

@@ -196,7 +196,7 @@ func (w *writer) finish() {
 	for final != w.published && !w.marks[final&w.mask()].lent {
 		final++
 	}
-	set(&w.page.final, final + 1)
+	set(&w.page.final, final+1)
 }
 
 // wake sends the other side something to read. It reports false if the system has no
