@@ -5,6 +5,8 @@
 package shm
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
@@ -30,5 +32,18 @@ func WithReadBudget(c Config, bytes int) Config {
 // WithAcceptBudget returns c with a limit for what is accepted in a turn.
 func WithAcceptBudget(c Config, n int) Config {
 	c.acceptBudget = n
+	return c
+}
+
+// WithGreetingTimeout returns c with a limit for how long strangers may be silent.
+func WithGreetingTimeout(c Config, d time.Duration) Config {
+	c.greeting = d
+	return c
+}
+
+// WithPartTimeout returns c with a limit for how long an endpoint waits for its peer when
+// it closes.
+func WithPartTimeout(c Config, d time.Duration) Config {
+	c.part = d
 	return c
 }
