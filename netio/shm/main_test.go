@@ -5,9 +5,16 @@
 package shm_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childRole); role != "" {
+		runChild(role)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
