@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
 )
 
 // Peer is the other side of a connection, and does what a hostile one may do.
@@ -21,7 +23,10 @@ type Peer struct {
 	tail  uint64
 }
 
-// Seals of a segment that is as it should be.
+// peerShape is that of the segments of peers.
+var peerShape = shape{slots: 16, arena: 16 << 10}
+
+// GoodSeals are those of a segment that is as it should be.
 const GoodSeals = ownSeals
 
 // Connect connects to a listen endpoint, and says nothing.
@@ -30,7 +35,7 @@ func Connect(folder string, addr netip.AddrPort) (*Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{fd: fd, shape: shape{slots: 16, arena: 16 << 10}}
+	p := &Peer{fd: fd, shape: peerShape}
 	return p, connect(fd, filepath.Join(folder, addr.String()))
 }
 
@@ -43,7 +48,7 @@ func (p *Peer) Close() {
 
 // Greeting returns a greeting that is in order, with a region of some bytes.
 func (p *Peer) Greeting(region int) []byte {
-	g := greeting{shape: p.shape, region: int64(region), boot: bootID()}
+	g := greeting{shape: peerShape, region: int64(region), boot: bootID()}
 	return g.append(nil)
 }
 
@@ -177,9 +182,47 @@ func (p *Peer) Other() []byte { return p.other }
 
 // SegmentFile returns the file of a segment.
 func SegmentFile(p *Peer) (fd int, err error) {
-	p.shape = shape{slots: 16, arena: 16 << 10}
+	p.shape = peerShape
 	if fd, err = p.SegmentFile(); err == nil {
 		unmap(&p.own)
 	}
 	return fd, err
+}
+
+// ReadAll reads a ring of 16 descriptors that begins with some bytes, and returns the sizes
+// of the messages.
+func ReadAll(ring []byte, published, final uint64, limit int) (sizes []int, err error) {
+	s := shape{slots: 16, arena: minArena}
+	mem, own := make([]byte, s.bytes()), make([]byte, pageBytes)
+	copy(mem[pageBytes:s.ringEnd()], ring)
+	pageOf(mem).published.Store(published)
+	pageOf(mem).final.Store(final)
+	var r reader
+	r.open(pageOf(own), s, mem, make([]byte, 100), netio.ReceiveParams{FirstMessageBytes: limit, MaxMessageBytes: limit})
+	n, err := r.look()
+	if err != nil {
+		return nil, err
+	}
+	bytes := 0
+	for range n {
+		front, data, err := r.next()
+		if err != nil {
+			return sizes, err
+		}
+		bytes += len(front) + len(data)
+		if r.whole() {
+			sizes, bytes = append(sizes, bytes), 0
+		}
+		r.advance()
+	}
+	return sizes, nil
+}
+
+// ParseGreeting parses a greeting, and returns what would be sent of it.
+func ParseGreeting(b []byte) ([]byte, error) {
+	g, err := parseGreeting(b)
+	if err != nil {
+		return nil, err
+	}
+	return g.append(nil), nil
 }

@@ -47,3 +47,7 @@ func WithPartTimeout(c Config, d time.Duration) Config {
 	c.part = d
 	return c
 }
+
+// PeerHasClosed reports whether the other side has closed. Threads: the loop, or any while
+// the loop waits for it.
+func PeerHasClosed(ep netio.Endpoint) bool { return ep.(*endpoint).reader.peer.final.Load() != 0 }
