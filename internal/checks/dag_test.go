@@ -211,6 +211,9 @@ var table = []rule{
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
 		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
+	{"netio/shm", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
+	}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
 		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},

@@ -202,8 +202,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// TestDataPathAllocatesNothing: neither side, in no way to send, but for what is there
-// already when it begins.
+// TestDataPathAllocatesNothing: neither side, in no way to send, once the memory is there
+// that it needs.
 func TestDataPathAllocatesNothing(t *testing.T) {
 	const messages = 1000
 	for _, way := range []string{"copy", "lend", "direct"} {

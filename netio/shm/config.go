@@ -52,13 +52,13 @@ const (
 // Config tunes a backend. The zero value is good for some hundred connections.
 type Config struct {
 	// Config is what all backends have in common. Its Mode changes nothing. Receive
-	// buffers, shared or not, change nothing either, but for the limit of messages: what
+	// buffers, shared or not, change nothing either, except the limit of messages: what
 	// has not been read is in the memory of its sender.
 	netio.Config
 
 	// Folder is where the sockets are, one for each listen endpoint. Both ends of a
-	// connection have the same. It is made, for this user alone, if it is missing. Who
-	// may use the folder may connect. Default: tagbus in $XDG_RUNTIME_DIR if that is set,
+	// connection have the same. It is made, for this user alone, if it is missing. Every
+	// process that may use the folder may connect. Default: tagbus in $XDG_RUNTIME_DIR if that is set,
 	// else a folder for temporary files with the number of the user in its name, which
 	// must be this user's alone.
 	Folder string

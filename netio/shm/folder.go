@@ -22,10 +22,10 @@ import (
 const (
 	maxPathBytes = 107 // of a socket, without the zero behind it
 
-	// longestName is a name as long as any, but for that of a zone.
+	// longestName is a name as long as any without a zone.
 	longestName = "/[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"
 
-	// lockName is the file that is locked by who removes what dead processes have left.
+	// lockName is the file that a process locks to remove what dead ones have left.
 	lockName = ".lock"
 
 	// A new listen endpoint looks at so many names of the folder, and asks so many
@@ -33,8 +33,8 @@ const (
 	maxNames  = 1024
 	maxProbes = 64
 
-	// lockTries is how often the lock is tried. Who has it makes a few calls of the
-	// system with it, and waits for nothing.
+	// lockTries is how often the lock is tried. The process that has it
+	// makes a few calls of the system with it, and waits for nothing.
 	lockTries = 1000
 )
 

@@ -19,8 +19,8 @@ import (
 	"tagbus/netio/shm"
 )
 
-// TestReaderCannotWrite: whoever is given the file of a segment, or of a region, can read
-// it, and nothing more.
+// TestReaderCannotWrite: a process that is given the file of a segment, or of a region,
+// can read it, and nothing more.
 func TestReaderCannotWrite(t *testing.T) {
 	p := &shm.Peer{}
 	segment, err := shm.SegmentFile(p)
