@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/netio/internal/sealed"
 )
 
 // sharedRegions are the files of shared regions, by the address of their memory.
@@ -23,10 +25,6 @@ type sharedRegion struct {
 	fd    int
 	bytes int
 }
-
-// regionSeals make the file of a region one whose size does not change, and that no
-// other process can write.
-const regionSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
 // AllocSharedRegion is AllocRegion for memory that a backend can show to other processes
 // of this host, which can read it and not write it: as Params.ZeroCopy.Region it is sent
@@ -41,16 +39,11 @@ func AllocSharedRegion(n int) ([]byte, error) {
 	if err := CheckMemory(int64(n)); err != nil {
 		return nil, err
 	}
-	fd, err := unix.MemfdCreate("tagbus-region", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, fmt.Errorf("netio: share a region of %d bytes: %w", n, err)
-	}
-	mem, err := mapShared(fd, n)
+	fd, mem, err := sealed.Alloc("tagbus-region", n)
 	if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC) {
 		err = fmt.Errorf("%w: %w", ErrNoMemory, err)
 	}
 	if err != nil {
-		_ = unix.Close(fd)
 		return nil, fmt.Errorf("netio: share a region of %d bytes: %w", n, err)
 	}
 	s := &sharedRegions
@@ -60,30 +53,6 @@ func AllocSharedRegion(n int) ([]byte, error) {
 		s.files = make(map[*byte]sharedRegion)
 	}
 	s.files[unsafe.SliceData(mem)] = sharedRegion{fd, n}
-	return mem, nil
-}
-
-// mapShared gives a file n bytes, maps it and seals it.
-func mapShared(fd, n int) ([]byte, error) {
-	if err := unix.Ftruncate(fd, int64(n)); err != nil {
-		return nil, err
-	}
-	for {
-		err := unix.Fallocate(fd, 0, 0, int64(n))
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, err
-		}
-	}
-	mem, err := unix.Mmap(fd, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, regionSeals); err != nil {
-		return nil, errors.Join(err, unix.Munmap(mem))
-	}
 	return mem, nil
 }
 

@@ -58,7 +58,8 @@ type Config struct {
 
 	// Folder is where the sockets are, one for each listen endpoint. Both ends of a
 	// connection have the same. It is made, for this user alone, if it is missing. Every
-	// process that may use the folder may connect. Default: tagbus in $XDG_RUNTIME_DIR if that is set,
+	// process that may use the folder and write to its sockets, for which the umask of
+	// their owner counts, may connect. Default: tagbus in $XDG_RUNTIME_DIR if that is set,
 	// else a folder for temporary files with the number of the user in its name, which
 	// must be this user's alone.
 	Folder string
@@ -74,7 +75,8 @@ type Config struct {
 	ArenaBytes int
 
 	// MaxEndpoints is the largest number of accepted connections, up to 60,000. Further
-	// ones are closed at once and counted in Stats.AcceptShed. Default 1,024.
+	// ones are closed at once and counted in Stats.AcceptShed. Each has a segment, 4 KiB,
+	// 64 bytes for each of RingSlots, and ArenaBytes, which the system commits. Default 1,024.
 	MaxEndpoints int
 
 	// Logger gets warnings about what is counted but has no callback. Default:

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/sealed"
 )
 
 // Peer is the other side of a connection, and does what a hostile one may do.
@@ -27,7 +28,7 @@ type Peer struct {
 var peerShape = shape{slots: 16, arena: 16 << 10}
 
 // GoodSeals are those of a segment that is as it should be.
-const GoodSeals = ownSeals
+const GoodSeals = sealed.Seals
 
 // Connect connects to a listen endpoint, and says nothing.
 func Connect(folder string, addr netip.AddrPort) (*Peer, error) {

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -71,14 +71,11 @@ func (c *Config) openFolder() error {
 	return nil
 }
 
-// made numbers the sockets of this process.
-var made atomic.Uint64
-
 // newListener returns a socket that listens in the folder, under a name of its own that no
 // one knows. A socket has the name of its address only when it listens: so one that
 // refuses connections is dead.
 func (c *Config) newListener() (fd int, path string, err error) {
-	path = filepath.Join(c.Folder, fmt.Sprintf(".%d-%d", os.Getpid(), made.Add(1)))
+	path = filepath.Join(c.Folder, fmt.Sprintf(".%016x", rand.Uint64()))
 	if fd, err = newSocket(); err != nil {
 		return -1, "", err
 	}

@@ -11,50 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/sealed"
 )
 
-// A segment cannot change its size, and no one but its owner can write it: the owner
-// seals it when it has mapped it. The reader looks at the seals and the size before it
-// maps it, so no access of either side ever faults.
-const (
-	ownSeals  = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
-	needSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
-)
+// needSeals are those without which memory of the other side is not mapped. The reader
+// looks at them and at the size before that, so no access of either side ever faults.
+const needSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 
 // newSegment makes a segment. The file is the caller's, to be given away and closed.
 // Errors: netio.ErrNoMemory, and the system's.
 func newSegment(s shape) (fd int, mem []byte, err error) {
-	fd, err = unix.MemfdCreate("tagbus-segment", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return -1, nil, fmt.Errorf("shm: make memory to share: %w", err)
-	}
-	if mem, err = fillSegment(fd, s.bytes()); err != nil {
-		_ = unix.Close(fd)
-		return -1, nil, err
-	}
-	return fd, mem, nil
-}
-
-// fillSegment gives a file its memory, maps it and seals it.
-func fillSegment(fd, n int) (mem []byte, err error) {
-	if err = unix.Ftruncate(fd, int64(n)); err == nil {
-		// All of it now: later the system would end the process that finds none.
-		err = retry(func() error { return unix.Fallocate(fd, 0, 0, int64(n)) })
-	}
-	if err == nil {
-		mem, err = unix.Mmap(fd, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	}
+	fd, mem, err = sealed.Alloc("tagbus-segment", s.bytes())
 	if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC) {
 		err = fmt.Errorf("%w: %w", netio.ErrNoMemory, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("shm: get %d bytes to share: %w", n, err)
+		return -1, nil, fmt.Errorf("shm: make %d bytes to share: %w", s.bytes(), err)
 	}
-	if _, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, ownSeals); err != nil {
-		_ = unix.Munmap(mem)
-		return nil, fmt.Errorf("shm: seal memory (it takes Linux 5.1): %w", err)
-	}
-	return mem, nil
+	return fd, mem, nil
 }
 
 // mapPeer maps memory of the other side for reading. Errors: ErrHandshake, wrapped, if
