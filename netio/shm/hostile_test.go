@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 
@@ -82,46 +81,49 @@ func inline(text string) shm.Piece {
 	return p
 }
 
+// breaches are what a peer can do wrong, and how its connection ends then. Messages have up to
+// 1,000 bytes.
+var breaches = []struct {
+	name string
+	do   func(p *shm.Peer)
+	want error
+}{
+	{"a message of no bytes", func(p *shm.Peer) { p.Put(shm.Piece{}) }, netio.ErrMessageLength},
+	{"a message over the limit", func(p *shm.Peer) { p.Put(shm.Piece{Size: 1001, N: 10, Place: 1}) }, netio.ErrMessageLength},
+	{"a message of all bits", func(p *shm.Peer) {
+		p.Put(shm.Piece{Size: ^uint32(0), N: ^uint32(0), Offset: ^uint64(0), Place: 255, Inline: 255})
+	}, netio.ErrMessageLength},
+	{"an empty piece", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, Place: 1}) }, shm.ErrProtocol},
+	{"a piece of unknown memory", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 3}) }, shm.ErrProtocol},
+	{"a piece of no memory", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10}) }, shm.ErrProtocol},
+	{"a region that there is not", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 2}) }, shm.ErrProtocol},
+	{"more inline than there is room for", func(p *shm.Peer) { p.Put(shm.Piece{Size: 100, Inline: 41}) }, shm.ErrProtocol},
+	{"more than the message has", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 11, Place: 1}) }, shm.ErrProtocol},
+	{"behind the arena", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 1, Offset: 16<<10 - 9}) }, shm.ErrProtocol},
+	{"an offset that wraps", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 1, Offset: ^uint64(0) - 4}) }, shm.ErrProtocol},
+	{"a message within another", func(p *shm.Peer) {
+		p.Put(shm.Piece{Size: 100, N: 10, Place: 1})
+		p.Put(shm.Piece{Size: 90, N: 10, Place: 1})
+	}, shm.ErrProtocol},
+	{"more descriptors than the ring has", func(p *shm.Peer) { p.Publish(17) }, shm.ErrProtocol},
+	{"all descriptors of all time", func(p *shm.Peer) { p.Publish(^uint64(0)) }, shm.ErrProtocol},
+	{"a position that was not published", func(p *shm.Peer) { p.Read(1) }, shm.ErrProtocol},
+	{"the last position of all", func(p *shm.Peer) { p.Read(^uint64(0)) }, shm.ErrProtocol},
+	{"the end in the middle of a message", func(p *shm.Peer) {
+		p.Put(shm.Piece{Size: 100, N: 10, Place: 1})
+		p.Final(1)
+	}, netio.ErrTruncated},
+	{"the end of its process", (*shm.Peer).Close, unix.ECONNRESET},
+	{"the end of its process in the middle of a message", func(p *shm.Peer) {
+		p.Put(shm.Piece{Size: 100, N: 10, Place: 1})
+		p.Close()
+	}, netio.ErrTruncated},
+}
+
 func TestPeerThatBreaksTheProtocol(t *testing.T) {
 	netiotest.CheckLeaks(t)
-	tests := []struct {
-		name string
-		do   func(p *shm.Peer)
-		want error
-	}{
-		{"a message of no bytes", func(p *shm.Peer) { p.Put(shm.Piece{}) }, netio.ErrMessageLength},
-		{"a message over the limit", func(p *shm.Peer) { p.Put(shm.Piece{Size: 1001, N: 10, Place: 1}) }, netio.ErrMessageLength},
-		{"a message of all bits", func(p *shm.Peer) {
-			p.Put(shm.Piece{Size: ^uint32(0), N: ^uint32(0), Offset: ^uint64(0), Place: 255, Inline: 255})
-		}, netio.ErrMessageLength},
-		{"an empty piece", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, Place: 1}) }, shm.ErrProtocol},
-		{"a piece of unknown memory", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 3}) }, shm.ErrProtocol},
-		{"a piece of no memory", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10}) }, shm.ErrProtocol},
-		{"a region that there is not", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 2}) }, shm.ErrProtocol},
-		{"more inline than there is room for", func(p *shm.Peer) { p.Put(shm.Piece{Size: 100, Inline: 41}) }, shm.ErrProtocol},
-		{"more than the message has", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 11, Place: 1}) }, shm.ErrProtocol},
-		{"behind the arena", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 1, Offset: 16<<10 - 9}) }, shm.ErrProtocol},
-		{"an offset that wraps", func(p *shm.Peer) { p.Put(shm.Piece{Size: 10, N: 10, Place: 1, Offset: ^uint64(0) - 4}) }, shm.ErrProtocol},
-		{"a message within another", func(p *shm.Peer) {
-			p.Put(shm.Piece{Size: 100, N: 10, Place: 1})
-			p.Put(shm.Piece{Size: 90, N: 10, Place: 1})
-		}, shm.ErrProtocol},
-		{"more descriptors than the ring has", func(p *shm.Peer) { p.Publish(17) }, shm.ErrProtocol},
-		{"all descriptors of all time", func(p *shm.Peer) { p.Publish(^uint64(0)) }, shm.ErrProtocol},
-		{"a position that was not published", func(p *shm.Peer) { p.Read(1) }, shm.ErrProtocol},
-		{"the last position of all", func(p *shm.Peer) { p.Read(^uint64(0)) }, shm.ErrProtocol},
-		{"the end in the middle of a message", func(p *shm.Peer) {
-			p.Put(shm.Piece{Size: 100, N: 10, Place: 1})
-			p.Final(1)
-		}, netio.ErrTruncated},
-		{"the end of its process", (*shm.Peer).Close, unix.ECONNRESET},
-		{"the end of its process in the middle of a message", func(p *shm.Peer) {
-			p.Put(shm.Piece{Size: 100, N: 10, Place: 1})
-			p.Close()
-		}, netio.ErrTruncated},
-	}
 	s := serve(t, shm.Config{}, netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1000}})
-	for _, tt := range tests {
+	for _, tt := range breaches {
 		t.Run(tt.name, func(t *testing.T) {
 			p, ep := s.greet(t)
 			tt.do(p)
@@ -178,141 +180,6 @@ func TestPositionsOfThePeerGoBack(t *testing.T) {
 		if end := next(t, "OnConnectionClosed", s.Closed); !errors.Is(end.Cause, shm.ErrProtocol) {
 			t.Errorf("%s: cause: got %v, want %v", what, end.Cause, shm.ErrProtocol)
 		}
-	}
-}
-
-// TestStrangersThatGreetWrong: what is not a greeting, or comes with other memory than it
-// says, ends the connection, and nothing of it is left.
-func TestStrangersThatGreetWrong(t *testing.T) {
-	netiotest.CheckLeaks(t)
-	s := serve(t, shm.Config{}, netio.Params{})
-	file := func(t *testing.T, bytes, there, seals int) int {
-		fd, err := shm.MemoryFile(bytes, there, seals)
-		if err != nil {
-			t.Fatalf("MemoryFile: got error %v, want none", err)
-		}
-		t.Cleanup(func() { _ = unix.Close(fd) })
-		return fd
-	}
-	good := func(t *testing.T, p *shm.Peer) int { return file(t, p.SegmentBytes(), p.SegmentBytes(), shm.GoodSeals) }
-	tests := []struct {
-		name string
-		say  func(t *testing.T, p *shm.Peer) ([]byte, []int)
-	}{
-		{"nothing but bytes", func(*testing.T, *shm.Peer) ([]byte, []int) { return []byte("GET / HTTP/1.1\r\n\r\n"), nil }},
-		{"a part", func(t *testing.T, p *shm.Peer) ([]byte, []int) { return p.Greeting(0)[:63], []int{good(t, p)} }},
-		{"another version", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			b := p.Greeting(0)
-			b[8]++
-			return b, []int{good(t, p)}
-		}},
-		{"another host", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			b := p.Greeting(0)
-			b[32]++
-			return b, []int{good(t, p)}
-		}},
-		{"an impossible shape", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			b := p.Greeting(0)
-			b[12] = 17
-			return b, []int{good(t, p)}
-		}},
-		{"no file", func(_ *testing.T, p *shm.Peer) ([]byte, []int) { return p.Greeting(0), nil }},
-		{"no file for the region", func(t *testing.T, p *shm.Peer) ([]byte, []int) { return p.Greeting(4096), []int{good(t, p)} }},
-		{"a file too many", func(t *testing.T, p *shm.Peer) ([]byte, []int) { return p.Greeting(0), []int{good(t, p), good(t, p)} }},
-		{"many files", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			var files []int
-			for range 200 {
-				files = append(files, 0)
-			}
-			return p.Greeting(0), files
-		}},
-		{"a file that has no seals", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			f, err := os.Open("/dev/null")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = f.Close() })
-			return p.Greeting(0), []int{int(f.Fd())}
-		}},
-		{"memory that is not sealed", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			return p.Greeting(0), []int{file(t, p.SegmentBytes(), p.SegmentBytes(), 0)}
-		}},
-		{"memory that can shrink", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			return p.Greeting(0), []int{file(t, p.SegmentBytes(), p.SegmentBytes(), shm.GoodSeals&^unix.F_SEAL_SHRINK)}
-		}},
-		{"memory of which holes can be made", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			return p.Greeting(0), []int{file(t, p.SegmentBytes(), p.SegmentBytes(), shm.GoodSeals&^unix.F_SEAL_FUTURE_WRITE)}
-		}},
-		{"less memory", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			return p.Greeting(0), []int{file(t, p.SegmentBytes()-4096, p.SegmentBytes()-4096, shm.GoodSeals)}
-		}},
-		{"more memory", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			return p.Greeting(0), []int{file(t, p.SegmentBytes()+1, p.SegmentBytes(), shm.GoodSeals)}
-		}},
-		{"memory with a hole", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			return p.Greeting(0), []int{file(t, p.SegmentBytes(), p.SegmentBytes()-4096, shm.GoodSeals)}
-		}},
-		{"a region with a hole", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
-			return p.Greeting(1 << 30), []int{good(t, p), file(t, 1<<30, 0, shm.GoodSeals)}
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			p := s.connect(t)
-			b, files := tt.say(t, p)
-			if err := p.Say(b, files...); err != nil {
-				t.Fatalf("say: got error %v, want none", err)
-			}
-			p.Closed()
-		})
-	}
-	if got := s.b.Stats(); got.AcceptErrors != uint64(len(tests)) || got.Accepted != 0 {
-		t.Errorf("Stats: got %+v, want %d strangers dismissed", got, len(tests))
-	}
-	s.isWell(t)
-	if n := len(s.Established); n != 0 {
-		t.Errorf("OnConnectionEstablished: got %d, want none", n)
-	}
-}
-
-// TestStrangersThatAreSilent: their time is limited.
-func TestStrangersThatAreSilent(t *testing.T) {
-	netiotest.CheckLeaks(t)
-	s := serve(t, shm.WithGreetingTimeout(shm.Config{}, 1), netio.Params{})
-	silent := s.connect(t)
-	silent.Closed()
-	if got := s.b.Stats().AcceptErrors; got != 1 {
-		t.Errorf("Stats.AcceptErrors: got %d, want 1", got)
-	}
-}
-
-// TestStrangersDisplaceStrangers: as many as connect and say nothing, they do not keep out
-// who introduces itself.
-func TestStrangersDisplaceStrangers(t *testing.T) {
-	netiotest.CheckLeaks(t)
-	s := serve(t, shm.Config{MaxEndpoints: 100}, netio.Params{})
-	for range 300 {
-		s.connect(t)
-	}
-	s.isWell(t)
-	if got := s.b.Stats(); got.AcceptShed < 200 || got.Accepted != 1 {
-		t.Errorf("Stats: got %+v, want most of 300 strangers shed and one peer accepted", got)
-	}
-}
-
-// TestTooManyEndpoints: the limit is for those that are in order, too.
-func TestTooManyEndpoints(t *testing.T) {
-	s := serve(t, shm.Config{MaxEndpoints: 1}, netio.Params{})
-	first, _ := s.greet(t)
-	second := s.connect(t)
-	if err := second.Greet(); err == nil {
-		t.Errorf("a connection beyond the limit: got accepted, want it closed")
-	}
-	first.Final(0)
-	next(t, "OnConnectionClosed", s.Closed)
-	s.isWell(t)
-	if got := s.b.Stats().AcceptShed; got != 1 {
-		t.Errorf("Stats.AcceptShed: got %d, want 1", got)
 	}
 }
 
