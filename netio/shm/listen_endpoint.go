@@ -5,6 +5,7 @@
 package shm
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
@@ -102,8 +103,8 @@ func (l *listenEndpoint) accept() {
 	b := l.backend
 	for range b.config.acceptBudget {
 		fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
+		switch errnoOf(err) {
+		case 0:
 			l.failed = 0
 			l.adopt(fd)
 		case unix.EINTR:
@@ -121,6 +122,12 @@ func (l *listenEndpoint) accept() {
 		}
 	}
 	b.Enqueue(l)
+}
+
+// errnoOf returns the number of an error of a call of the system; 0: none.
+func errnoOf(err error) (errno unix.Errno) {
+	errors.As(err, &errno)
+	return errno
 }
 
 // adopt makes an endpoint of an accepted connection.

@@ -5,6 +5,7 @@
 package shm
 
 import (
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -94,7 +95,7 @@ func (e *endpoint) awaitParting(limit time.Time) {
 		set := []unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN | unix.POLLRDHUP}}
 		timeout := unix.NsecToTimespec(int64(left))
 		n, err := unix.Ppoll(set, &timeout, nil)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if n == 0 || err != nil || set[0].Revents&^unix.POLLIN != 0 {
