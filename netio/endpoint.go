@@ -217,3 +217,16 @@ type Authenticated interface {
 	//   - Threads: any. Blocks: never.
 	PeerCertificates() []*x509.Certificate
 }
+
+// Credentials are what the system says of a process of this host.
+type Credentials struct {
+	PID, UID, GID int // as this process's namespaces number them; PID 0: it is in none of them
+}
+
+// LocalPeer is an Endpoint whose peer is a process of this host, which the system knows.
+type LocalPeer interface {
+	// PeerCredentials returns who the peer was when it connected, or began to listen.
+	//
+	//   - Threads: any. Blocks: never.
+	PeerCredentials() Credentials
+}

@@ -34,9 +34,10 @@ func AllocRegion(n int) ([]byte, error) {
 	return mem, nil
 }
 
-// FreeRegion returns a region of AllocRegion to the system. It must not be touched
-// afterwards.
+// FreeRegion returns a region of AllocRegion or AllocSharedRegion to the system. It must
+// not be touched afterwards.
 func FreeRegion(region []byte) error {
+	forgetShared(region)
 	if err := unix.Munmap(region); err != nil {
 		return fmt.Errorf("netio: unmap a region of %d bytes: %w", len(region), err)
 	}

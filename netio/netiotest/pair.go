@@ -142,9 +142,9 @@ func (p *pair) params() netio.Params { return p.s.params(p.region) }
 // openPair opens two backends that are not connected yet.
 func openPair(t TB, s Suite) *pair {
 	t.Helper()
-	region, err := netio.AllocRegion(suiteRegion * s.MessageBytes)
+	region, err := s.Region(suiteRegion * s.MessageBytes)
 	if err != nil {
-		t.Fatalf("AllocRegion: got error %v, want none", err)
+		t.Fatalf("Suite.Region: got error %v, want none", err)
 	}
 	t.Cleanup(func() { // when both backends are closed
 		if err := netio.FreeRegion(region); err != nil {

@@ -60,6 +60,10 @@ type Suite struct {
 	// for a backend that does not give one out again so soon.
 	DeadAddr func(t TB) netip.AddrPort
 
+	// Region returns memory for zero-copy sends, which netio.FreeRegion frees. nil:
+	// netio.AllocRegion.
+	Region func(n int) ([]byte, error)
+
 	// Capabilities is what an endpoint has that was opened with send buffers
 	// and a region. A missing one skips its tests.
 	Capabilities netio.Capabilities
@@ -110,6 +114,9 @@ type Suite struct {
 }
 
 func (s Suite) withDefaults() Suite {
+	if s.Region == nil {
+		s.Region = netio.AllocRegion
+	}
 	if s.Endpoints == 0 {
 		s.Endpoints = 200
 	}

@@ -90,6 +90,9 @@ func (q *Queue) Reserve() error {
 	return netio.ErrNoResources
 }
 
+// CanReserve reports whether Reserve would find a place. Mu is held.
+func (q *Queue) CanReserve() bool { return !q.closed && q.Tail-q.Head.Load() < q.limit }
+
 // ReserveBuffer does what Reserve does for SendBuffer, and takes b, a buffer of pool,
 // from its user. A message has at most largest bytes. Mu is held. Errors: ErrClosed,
 // ErrForeignBuffer, ErrEmptyMessage, ErrTooLarge, ErrNoResources; b stays the user's.

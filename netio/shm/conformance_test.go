@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package shm_test
+
+import (
+	"os"
+	"testing"
+
+	"net/netip"
+
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/backendtest"
+	"tagbus/netio"
+	"tagbus/netio/netiotest"
+	"tagbus/netio/reactor"
+	"tagbus/netio/shm"
+)
+
+// opener opens backends with cfg.
+func opener(cfg shm.Config) backendtest.Opener {
+	return func(loop *reactor.EventLoop) netio.Opener { return shm.Opener(loop, cfg) }
+}
+
+// folder returns a folder for sockets, until the end of the test. Its path is short, as
+// that of a socket must be.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "shm")
+	if err != nil {
+		t.Fatalf("MkdirTemp: got error %v, want none", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// suite describes backends to the conformance suite.
+func suite(t testing.TB, cfg shm.Config) netiotest.Suite {
+	cfg.Folder = folder(t)
+	s := backendtest.Suite(netip.MustParseAddrPort("127.0.0.1:0"), func(base netio.Config) backendtest.Opener {
+		cfg := cfg
+		cfg.Config = base
+		return opener(cfg)
+	})
+	s.Config = cfg.Config
+	s.Reset = backendtest.Reset(shm.BreakConnection)
+	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Direct: true, AnyMemory: true, Retain: true}
+	return s
+}
+
+// narrow is a configuration with which nearly everything is done in part.
+func narrow() shm.Config {
+	return shm.WithAcceptBudget(shm.WithReadBudget(shm.Config{RingSlots: 16, ArenaBytes: 16 << 10}, 4<<10), 1)
+}
+
+func TestConformance(t *testing.T) {
+	largest := testkit.Fewer(1 << 20) // as of the suite
+	shared := narrow()
+	shared.SharedReceive = netio.SharedBuffers{Buffers: 8, BufferBytes: largest}
+	shared.SharedSend = netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10}
+	tests := []struct {
+		name           string
+		cfg            shm.Config
+		region         func(int) ([]byte, error)
+		receiveBuffers int
+	}{
+		{"copied", shm.Config{}, nil, 0},
+		{"lent", shm.Config{}, netio.AllocSharedRegion, 0},
+		{"narrow, copied", narrow(), nil, 2},
+		{"narrow, lent", narrow(), netio.AllocSharedRegion, 0},
+		{"narrow, shared buffers", shared, netio.AllocSharedRegion, 0},
+	}
+	for i, tt := range tests {
+		for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {
+			t.Run(tt.name+", "+model.String(), func(t *testing.T) {
+				backendtest.OnlyModel(t, i == 0, model)
+				tt.cfg.ThreadSafety = model
+				s := suite(t, tt.cfg)
+				s.ReceiveBuffers = tt.receiveBuffers
+				s.Region = tt.region
+				s.Violations = backendtest.Violations(t)
+				netiotest.Run(t, s)
+			})
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package shm
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/internal/alarm"
+	"tagbus/netio"
+	"tagbus/netio/internal/handover"
+	"tagbus/netio/reactor"
+)
+
+// connectRetry is the pause after which a connection is tried again for which the queue
+// of the listen endpoint had no room.
+const connectRetry = 2 * time.Millisecond
+
+// dial is what an endpoint needs only until it is connected.
+type dial struct {
+	path  string
+	lent  lentFile
+	retry alarm.Alarm
+}
+
+// Dial implements handover.Transport.
+func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
+	path, err := b.config.pathOf(handover.Canonical(addr))
+	if err != nil {
+		return err
+	}
+	fd, err := newSocket()
+	if err != nil {
+		return err
+	}
+	lent, err := lend(p.ZeroCopy.Region)
+	if err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	e, err := newEndpoint(b, fd, addr, p)
+	if err != nil {
+		lent.close()
+		_ = unix.Close(fd)
+		return err
+	}
+	e.dial = &dial{path: path, lent: lent}
+	e.Schedule(toConnect)
+	return nil
+}
+
+// connect begins to connect.
+func (e *endpoint) connect() {
+	b := e.backend
+	e.place = b.endpoints.PushBack(e)
+	e.limit.F = func() { e.refuse(netio.ErrTimeout) }
+	b.Alarms.Set(&e.limit, e.params.ConnectTimeout)
+	e.dial.retry.F = e.tryConnect
+	e.tryConnect()
+}
+
+// tryConnect connects, and introduces this side. A listen endpoint whose queue is full
+// is tried again.
+func (e *endpoint) tryConnect() {
+	switch err := connect(e.fd, e.dial.path); {
+	case err == nil:
+	case errors.Is(err, unix.EAGAIN):
+		e.backend.Alarms.Set(&e.dial.retry, connectRetry)
+		return
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		e.refuse(unix.ECONNREFUSED)
+		return
+	default:
+		e.refuse(err)
+		return
+	}
+	var err error
+	if e.credentials, err = credentials(e.fd); err == nil {
+		err = e.introduce(0)
+	}
+	if err == nil {
+		// Not before it is connected: till then a socket is hung up.
+		e.registration, err = e.backend.EventLoop.Register(e.fd, edges, e)
+	}
+	if err != nil {
+		e.refuse(err)
+	}
+}
+
+// answered looks for the greeting of the side that has accepted.
+func (e *endpoint) answered() {
+	g, files, err := receiveGreeting(e.fd)
+	if errors.Is(err, unix.EAGAIN) {
+		return
+	}
+	if err == nil {
+		err = e.mapPeer(&g, files)
+	}
+	if err != nil {
+		e.refuse(err)
+		return
+	}
+	e.begin(&g)
+	e.LocalAddr = netip.AddrPortFrom(handover.Canonical(e.Remote()).Addr(), g.port)
+	e.backend.Alarms.Cancel(&e.limit)
+	e.backend.Counters.Opened.Add(1)
+	e.state = established
+}
+
+// refuse ends an attempt to connect.
+func (e *endpoint) refuse(err error) {
+	if e.state != connecting {
+		return
+	}
+	e.state = ended
+	e.Shut()
+	e.release()
+	b := e.backend
+	b.Counters.Refused.Add(1)
+	b.Handler.OnConnectionRefused(e.Remote(), e.OpError("open endpoint", err))
+}
+
+// edges is what the socket of an endpoint is registered for.
+const edges = reactor.Readable | reactor.PeerClosed | reactor.EdgeTriggered

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package shm
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+)
+
+// BreakConnection breaks the connection of an endpoint, as the sudden end of its process
+// does. Threads: any.
+func BreakConnection(ep netio.Endpoint) {
+	e := ep.(*endpoint)
+	e.backend.EventLoop.Post(func() {
+		if e.state != ended {
+			_ = unix.Shutdown(e.fd, unix.SHUT_RDWR)
+		}
+	})
+}
+
+// WithReadBudget returns c with a limit for what an endpoint receives in a turn.
+func WithReadBudget(c Config, bytes int) Config {
+	c.readBudget = bytes
+	return c
+}
+
+// WithAcceptBudget returns c with a limit for what is accepted in a turn.
+func WithAcceptBudget(c Config, n int) Config {
+	c.acceptBudget = n
+	return c
+}
+
+// WithGreetingTimeout returns c with a limit for how long strangers may be silent.
+func WithGreetingTimeout(c Config, d time.Duration) Config {
+	c.greeting = d
+	return c
+}
+
+// WithPartTimeout returns c with a limit for how long an endpoint waits for its peer when
+// it closes.
+func WithPartTimeout(c Config, d time.Duration) Config {
+	c.part = d
+	return c
+}
+
+// PeerHasClosed reports whether the other side has closed. Threads: the loop, or any while
+// the loop waits for it.
+func PeerHasClosed(ep netio.Endpoint) bool { return ep.(*endpoint).reader.peer.final.Load() != 0 }
