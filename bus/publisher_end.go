@@ -17,6 +17,8 @@ import (
 //   - Blocks: for the directory's storage, some seconds at most, and until the last callback
 //     has run. From inside a callback, of any node, it returns at once, without the errors of
 //     the directory.
+//
+//go:noinline
 func (handle *Publisher) Close() error {
 	p := publisherOf(handle)
 	return p.closer.Close(p.backend, p.close)

@@ -258,6 +258,8 @@ func (r *receiverImpl) noteLeft() {
 //   - Blocks: for the directory's storage, some seconds at most, and until the last callback
 //     has run. From inside a callback, of any node, it returns at once, without the errors of
 //     the directory, and on its own loop the handler is not called after that callback.
+//
+//go:noinline
 func (handle *Receiver) Close() error {
 	r := receiverOf(handle)
 	return r.sub.closer.Close(r.sub.backend, r.close)

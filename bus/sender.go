@@ -285,6 +285,8 @@ func (handle *Sender) DrainFailed(ctx context.Context, why error) error {
 //
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
 //     it returns at once.
+//
+//go:noinline
 func (handle *Sender) Close() error {
 	s := senderOf(handle)
 	return s.pub.closer.Close(s.pub.backend, s.close)

@@ -182,6 +182,8 @@ func (s *subscriberImpl) giveUp(sub *subscriptionImpl) {
 //   - Blocks: until the last callback has run, and at most 250 ms for publishers that
 //     do not read; from inside a callback, of any node, it returns at once, and on its
 //     own loop no handler is called after that callback.
+//
+//go:noinline
 func (handle *Subscriber) Close() error {
 	s := subscriberOf(handle)
 	return s.closer.Close(s.backend, s.close)
