@@ -48,12 +48,12 @@ type Config struct {
 	Every time.Duration
 
 	// Report, if not nil, is called with what is wrong with the files, once for each mistake,
-	// and with nil when a policy or certificates were read anew. What was read before stays in
+	// and with nil when a policy or certificates were read again. What was read before stays in
 	// use after a mistake, which the error says. Calls may come from two goroutines at once;
 	// they must not call methods of the Access.
 	Report func(err error)
 
-	// Renewed, if not nil, is called with a line that says what was read anew and is in use
+	// Renewed, if not nil, is called with a line that says what was read again and is in use
 	// from now on, after Open. Calls are as those of Report.
 	Renewed func(what string)
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxRefusals is for how many peers and actions refusals are remembered. With more all
-	// are told anew.
+	// are told again.
 	maxRefusals = 1024
 
 	// maxRefusalTexts is how many different refusals of each are told for themselves. The

@@ -118,7 +118,7 @@ func TestPublisher_aSilentPeerIsFoundOutInTime(t *testing.T) {
 	}
 }
 
-// keepPublishing publishes a message every 100 ms, in vain or not, until the test ends
+// keepPublishing publishes a message every 100 ms, whether it succeeds or not, until the test ends
 // or the time is over. It does so on the loop, since no goroutine of a stopped program runs.
 func keepPublishing(ctx context.Context, p *publisher, d time.Duration) {
 	until := time.Now().Add(d)

@@ -260,7 +260,7 @@ func (p *publisherImpl) abortJobs() {
 const lowestFor = time.Minute
 
 // lowest is the smallest of the numbers of the last one or two times lowestFor. It lets
-// several callers read what the levels below start anew with each reading. The zero
+// several callers read what the levels below start again with each reading. The zero
 // value is ready.
 type lowest struct {
 	began           time.Time // of recent

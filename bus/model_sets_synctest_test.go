@@ -36,7 +36,7 @@ func (r *modelRun) serve(set tags.Set, add bool) {
 	}
 }
 
-// add adds tags to a live subscription: their accounts begin anew, those of the
+// add adds tags to a live subscription: their accounts begin again, those of the
 // others go on.
 func (r *modelRun) add(s *modelSubscriber, set tags.Set) {
 	if s.sub == nil || !s.reachable() {

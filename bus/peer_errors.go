@@ -55,7 +55,7 @@ func (c *peerContact) explain(err error) error {
 }
 
 // SizeError reports that one side of a connection may send more at once than the other one takes. That
-// does not pass: one of them is to be configured anew. It is an ErrMessageTooLarge.
+// does not pass: one of them is to be configured again. It is an ErrMessageTooLarge.
 type SizeError struct {
 	Sends, Takes int
 	text         string

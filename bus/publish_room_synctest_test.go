@@ -58,7 +58,7 @@ func TestPublisher_Publish_aRefusedTryWakesNoPublisher(t *testing.T) {
 	tests := []struct {
 		name string
 		cfg  bus.PublisherConfig
-		tag  tags.Tag // to be published in vain
+		tag  tags.Tag // to be published without success
 	}{
 		{"the pool has half of what the message needs", bus.PublisherConfig{Sending: bus.Sending{PoolBytes: 5 * 1024}}, 2},
 		{"one of two subscribers is full", bus.PublisherConfig{}, 1},

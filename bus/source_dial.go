@@ -140,7 +140,7 @@ const (
 // seek is the search for a publisher that is not in the directory.
 type seek struct {
 	on    bool
-	done  bool // in vain
+	done  bool // without success
 	tries int
 	begun time.Time
 }
@@ -158,7 +158,7 @@ func (d *dialing) seeks() bool {
 		return false
 	}
 	d.seek = seek{on: true, begun: time.Now()}
-	if d.src.contact.refusal != "" { // it has been dialed in vain already
+	if d.src.contact.refusal != "" { // it has been dialed without success already
 		d.seek.tries = maxSeeks - 1
 	}
 	d.src.contact.Wait(d.src.sub.cfg.ReconnectMin)

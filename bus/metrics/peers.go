@@ -17,7 +17,7 @@ const maxIdle = 1024
 
 // peers adds up what the peers with one name and host did, whichever of them are still
 // there. A peer has a new instance and address with each run, and series with these
-// labels would begin anew and pile up. The zero value is not ready: see newPeers.
+// labels would begin again and pile up. The zero value is not ready: see newPeers.
 type peers struct {
 	mu    sync.Mutex // around each look, so that the numbers come in order
 	known map[string]*known

@@ -25,7 +25,7 @@
 //
 // A withdrawn entry is deleted in one transaction with a change of the second key, so
 // that watchers tell it from one that was deleted because its lease ended. By the third
-// one they tell servers that come back from servers that begin anew.
+// one they tell servers that come back from servers that begin again.
 //
 // # Liveness
 //

@@ -76,7 +76,7 @@ func (d *Directory) gotLease(id clientv3.LeaseID) {
 	}
 }
 
-// markEpoch gives data that begins anew a mark of its own, by which watchers tell it from
+// markEpoch gives data that begins again a mark of its own, by which watchers tell it from
 // what they know.
 func (d *Directory) markEpoch() error {
 	key := d.epochKey()

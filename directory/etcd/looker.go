@@ -152,7 +152,7 @@ func (l *looker) healthy() {
 
 // reached notes that the Feed has everything up to a revision.
 //
-//   - anew: the revision may be smaller than before.
+//   - again: the revision may be smaller than before.
 func (l *looker) reached(revision int64, anew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

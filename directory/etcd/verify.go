@@ -74,7 +74,7 @@ func (d *Directory) sawOwn(instance string, revision, at int64) {
 		return
 	}
 	if at < r.revision {
-		return // before the entry was written; data that begins anew ends the lease
+		return // before the entry was written; data that begins again ends the lease
 	}
 	r.written, r.retry = 0, time.Time{}
 	d.wake()

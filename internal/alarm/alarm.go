@@ -4,8 +4,8 @@
 //
 //   - Cost: Set and Cancel take O(log n) of the n alarms that are set, and allocate
 //     nothing but room for more of them. Set starts the timer only for an alarm that is
-//     to ring before all others; Cancel leaves it as it is. So the timer may come in
-//     vain, once, and a system call is rare: an alarm that is set anew again and again,
+//     to ring before all others; Cancel leaves it as it is. So the timer may come
+//     without need, once, and a system call is rare: an alarm that is set again and again,
 //     or cancelled in time, makes at most one for each period that it is set for.
 //   - Threads: a Clock and its alarms belong to the loop of its timer, except Open
 //     and Close.

@@ -15,7 +15,7 @@ type still struct{ starts int }
 func (s *still) StartOnce(time.Duration) error { s.starts++; return nil }
 func (*still) Close() error                    { return nil }
 
-// BenchmarkSet sets one of 10,000 alarms anew, as a connection does that waits for its
+// BenchmarkSet sets one of 10,000 alarms again, as a connection does that waits for its
 // peer once more, and BenchmarkSetCancel does it for one whose peer came in time.
 func BenchmarkSet(b *testing.B) { benchmark(b, func(*alarm.Clock, *alarm.Alarm) {}) }
 

@@ -71,6 +71,14 @@ var phrases = []phrase{
 		"it names no action",
 	},
 	{
+		regexp.MustCompile(`\banew\b`), nil, `"again"`,
+		"it is a word of novels",
+	},
+	{
+		regexp.MustCompile(`\bin vain\b`), regexp.MustCompile(`dial it without success$`), `"without success"`,
+		"it is a word of novels",
+	},
+	{
 		regexp.MustCompile(`^Package \w+ [^.]*\?`), nil, `what the package does: "Package backoff decides"`,
 		"a list of packages shows the sentence alone",
 	},

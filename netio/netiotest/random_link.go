@@ -51,7 +51,7 @@ func (w *walk) open(rt *rapid.T) {
 	wait := rapid.Bool().Draw(rt, "wait")
 	if before := w.before(l); before != nil {
 		if !before.over {
-			w.dial(rt, l) // in vain
+			w.dial(rt, l) // without success
 			return
 		}
 		if rapid.Bool().Draw(rt, "wait for the end before") {

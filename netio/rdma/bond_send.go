@@ -27,7 +27,7 @@ func (e *endpoint) letterFailed(err fi.Errno) {
 			return
 		}
 		// What the provider had connected underneath has ended, perhaps since the
-		// last endpoint to there. It connects anew.
+		// last endpoint to there. It connects again.
 		e.backend.Alarms.Set(&e.retry, sendRetry)
 	case parting:
 		e.gone = true // the other side is not there

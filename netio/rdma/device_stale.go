@@ -26,7 +26,7 @@ func (n *device) tried(err error) error {
 	return fmt.Errorf("%w: %w", ErrStaleDevice, err)
 }
 
-// retire makes new endpoints use a device that is opened anew, in place of n.
+// retire makes new endpoints use a device that is opened again, in place of n.
 func (d *devices) retire(n *device) {
 	d.backend.warn("a device refuses endpoints: it is opened again for the next", "device", n.name, "endpoints", n.endpoints)
 	d.mu.Lock()

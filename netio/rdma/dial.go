@@ -133,7 +133,7 @@ func (e *endpoint) connected(data []byte) {
 	}
 }
 
-// notConnected ends connecting in vain.
+// notConnected ends connecting without success.
 func (e *endpoint) notConnected(err error) {
 	if number := fi.Errno(0); errors.As(err, &number) && number == 0 { // the other side has closed at once
 		err = syscall.ECONNREFUSED

@@ -16,7 +16,7 @@ import "encoding/binary"
 //	8       8      number of the connection at the receiver: what it has chosen
 //	16      8      value, by kind
 //
-// Numbers are drawn anew for each connection, so that what was meant for an
+// Numbers are drawn again for each connection, so that what was meant for an
 // earlier one, perhaps of an earlier process at the same address, is not taken
 // for the present one's.
 type frame struct {

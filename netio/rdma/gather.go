@@ -90,7 +90,7 @@ func (g *gathered) close() error { return errors.Join(g.mr.Close(), netio.FreeRe
 // not take it as it is. Errors: as gatherer.get.
 func (e *endpoint) gather(i uint64) error {
 	sent := e.queue.at(i)
-	if len(sent.pieces) <= MaxPieces || sent.gathered != nil { // or it was posted before, in vain
+	if len(sent.pieces) <= MaxPieces || sent.gathered != nil { // or it was posted before, without success
 		return nil
 	}
 	block, err := e.device.gatherer.get(sent.bytes)

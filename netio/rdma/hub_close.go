@@ -23,7 +23,7 @@ func (h *hub) endSockets() {
 	}
 	ring := h.backend.crossing.rest
 	ring.Drains[0] = h.drain
-	// First that which listens, or the others would connect anew.
+	// First that which listens, or the others would connect again.
 	listening := socketsBelow(h.cq.FD(), watchDepth, true)
 	for _, socket := range listening {
 		endSocket(socket)

@@ -54,7 +54,7 @@ var (
 // isStale reports whether err is one of a device that does not exist any more as it
 // was opened.
 //
-// With verbs it is EINVAL of fi_enable. librdmacm lists the devices anew when one is
+// With verbs it is EINVAL of fi_enable. librdmacm lists the devices again when one is
 // opened. Versions 31 to 51 (44.0-2 of Debian 12) sort that list by the lower 32 bits of
 // addresses: when another device was made since, they may take one that is there for
 // gone, and open it a second time. What asks to connect from then on belongs to the

@@ -31,14 +31,14 @@ type watch struct {
 	drain        fi.Drain
 	registration *reactor.Registration // of cq; nil: it has no descriptor
 	ready        bool                  // cq is to be read
-	futile       int                   // how often it was in vain since it was not
+	futile       int                   // how often it was without success since it was not
 	resting      bool                  // cq is left alone for a while
 	rest         alarm.Alarm           // for that
 	pause        time.Duration         // the last one, of a queue without descriptor
 }
 
 const (
-	// futileLooks is how often a queue is read in vain before it is let rest for
+	// futileLooks is how often a queue is read without success before it is let rest for
 	// a while, restTime: with the provider tcp a descriptor stays readable while
 	// bytes wait for a buffer, and some queues have none.
 	futileLooks = 64

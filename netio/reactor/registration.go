@@ -69,7 +69,7 @@ type closer interface{ Close() error }
 //   - Threads: any; also before Run. Blocks: never.
 //
 // If fd has been closed without closing its registration, and has been opened
-// anew, then the old registration ends here and is counted in Stats.Abandoned.
+// again, then the old registration ends here and is counted in Stats.Abandoned.
 func (l *EventLoop) Register(fd int, events Events, s Source) (*Registration, error) {
 	if s == nil {
 		return nil, &OpError{"register", fd, ErrNoCallback}
@@ -143,7 +143,7 @@ func (r *Registration) add(events Events) error {
 func (r *Registration) token() token { return token{r.index, r.generation} }
 
 // Modify changes the conditions to watch for. With EdgeTriggered, conditions
-// that hold at this time are reported anew.
+// that hold at this time are reported again.
 //
 // Errors: *OpError that wraps ErrClosed or an errno; *ConfigError for undefined
 // bits in events. Threads: any. Blocks: never.

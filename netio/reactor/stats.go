@@ -24,7 +24,7 @@ type Stats struct {
 	Registrations int // now: sources, timers, signals and prepares
 
 	// Running is how long Run has run. Of that time the loop was asleep for
-	// Asleep, looked for events in vain for Spinning (Config.BusyPoll), and
+	// Asleep, looked for events without success for Spinning (Config.BusyPoll), and
 	// worked for the rest.
 	Running, Asleep, Spinning time.Duration
 

@@ -145,7 +145,7 @@ func (s *timerSource) OnEvent(Events) {
 }
 
 // take fetches the expirations since the last time: 0 if the timer was stopped
-// or started anew after the event was fetched. A periodic timerfd runs on only
+// or started again after the event was fetched. A periodic timerfd runs on only
 // when it is read.
 func (t *Timer) take() uint64 {
 	t.mu.Lock()

@@ -12,7 +12,7 @@ const (
 
 // trouble decides when to log something that fails again and again, as often as a peer
 // likes: at once, then with a pause that doubles from a second to a minute,
-// and when it is over. What begins anew soon after its end goes on with the old pause.
+// and when it is over. What begins again soon after its end goes on with the old pause.
 //
 // The zero value has no trouble.
 type trouble struct {

@@ -154,7 +154,7 @@ func (p *publication) renew() error {
 
 // beat overwrites the beat line. Inside.
 //
-//   - Errors: what is wrong with the file; it has to be written anew.
+//   - Errors: what is wrong with the file; it has to be written again.
 func (p *publication) beat(f *folder) error {
 	p.beats++
 	flags, verify := os.O_WRONLY, p.beats%verifyBeats == 0

@@ -17,7 +17,7 @@ import (
 
 // What proofs are made and judged by.
 const (
-	RenewAfter = time.Hour       // age at which an announcer signs anew
+	RenewAfter = time.Hour       // age at which an announcer signs again
 	MaxAge     = 3 * time.Hour   // of a proof, by the clock of the reader
 	MaxSkew    = 5 * time.Minute // by which the clocks of announcer and reader may differ
 

@@ -30,7 +30,7 @@
 //
 // # Replay
 //
-// Announcers sign anew each hour. So the file of a process that has ended may be put back for
+// Announcers sign again each hour. So the file of a process that has ended may be put back for
 // MaxAge at most, and not in front of a reader that has watched it before: it remembers the
 // newest proof of each signer and instance. The clocks of announcers and readers may differ by
 // MaxSkew. The entry of an announcer whose clock is further ahead is refused until its time

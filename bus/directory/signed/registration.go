@@ -125,7 +125,7 @@ func (r *registration) Update(e directory.Entry) error {
 	return r.inner.Update(r.proven)
 }
 
-// due reports whether the proof is to be made anew. The lock is held.
+// due reports whether the proof is to be made again. The lock is held.
 func (r *registration) due(now time.Time, pair *tls.Certificate) bool {
 	age := now.Sub(r.made)
 	return r.entry.Mirror == "" && (age >= RenewAfter || age < -MaxSkew || !slices.EqualFunc(r.with, pair.Certificate, bytes.Equal))
@@ -142,7 +142,7 @@ func (r *registration) Withdraw() error {
 	return r.inner.Withdraw()
 }
 
-// renewAll signs anew what is due.
+// renewAll signs again what is due.
 func (d *Directory) renewAll() {
 	d.mu.Lock()
 	all := make([]*registration, 0, len(d.registrations))
@@ -155,7 +155,7 @@ func (d *Directory) renewAll() {
 	}
 }
 
-// renewIfDue signs the entry anew. What the storage does not take it tries again by itself; a
+// renewIfDue signs the entry again. What the storage does not take it tries again by itself; a
 // key that cannot sign is tried again a minute later.
 func (r *registration) renewIfDue() {
 	r.mu.Lock()

@@ -129,7 +129,7 @@ func (d *Directory) reportStorage(err error) {
 		d.forgetStorage(nil)
 	}
 	d.storage[text] = struct{}{}
-	d.feed.Report(storageSource+text, nil) // it has begun anew
+	d.feed.Report(storageSource+text, nil) // it has begun again
 	d.feed.Report(storageSource+text, err)
 }
 

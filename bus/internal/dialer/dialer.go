@@ -8,8 +8,8 @@
 //	 │          ▼            ▼          │
 //	 └──────  waiting  ◄────────────────┘   (refused, lost)
 //
-// A try goes through all addresses, several at a time if need be (try.go). After a try in
-// vain, and after a loss, a contact waits before the next one: each time longer, and
+// A try goes through all addresses, several at a time if need be (try.go). After a try that
+// fails, and after a loss, a contact waits before the next one: each time longer, and
 // spread at random. The delay is short again after a connection that has lasted.
 //
 // A contact knows no messages and no backend. Its user opens the connection, says hello

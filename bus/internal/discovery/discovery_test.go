@@ -133,7 +133,7 @@ func TestAFollowerKeepsAUserForEachEntryOfItsRole(t *testing.T) {
 	}
 }
 
-// A user that was deleted from outside is made anew for the next event of its entry.
+// A user that was deleted from outside is made again for the next event of its entry.
 func TestAUserThatIsNotNeededIsMadeAnew(t *testing.T) {
 	b := newBed()
 	if err := b.watch(); err != nil {

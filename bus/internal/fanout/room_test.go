@@ -52,7 +52,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		wg.Go(func() {
 			for range rounds {
 				if err := takeOrWait(); err != nil {
-					t.Errorf("waited in vain: %v", err)
+					t.Errorf("waited without success: %v", err)
 					return
 				}
 				runtime.Gosched() // let the others find no room

@@ -98,7 +98,7 @@ type dropped struct {
 // Drop takes over how many messages of a lane the subscriber has received and lost again.
 //
 //   - total: since it first met the publisher. If that is less than before, the subscriber has
-//     forgotten the publisher meanwhile, and counts anew.
+//     forgotten the publisher meanwhile, and counts from 0.
 func (a *Lane) Drop(cause subscription.Cause, total uint64) {
 	now := a.clock.Now()
 	a.mu.Lock()

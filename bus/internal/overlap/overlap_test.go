@@ -309,7 +309,7 @@ func TestASubscriptionMayBeTooComplex(t *testing.T) {
 	}
 }
 
-// Until publishers are compared anew, both send all. They stay rivals.
+// Until publishers are compared again, both send all. They stay rivals.
 func TestDefer(t *testing.T) {
 	a, b := of("a", 1, 1), of("b", 2, 1)
 	a.Defer(b) // they never met

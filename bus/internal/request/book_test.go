@@ -66,7 +66,7 @@ func TestABookKnowsItsRequests(t *testing.T) {
 			"": func(t *rapid.T) {
 				for i, r := range all {
 					if b.Of(r.id) == nil {
-						all[i] = New("", r.id, r.lane, r.want) // its subscription begins anew
+						all[i] = New("", r.id, r.lane, r.want) // its subscription begins again
 					}
 				}
 				checkBook(t, &b, all, lanes, 4*most)

@@ -104,7 +104,7 @@ func (r *Request[S]) Acknowledged() (again bool) {
 	r.subscribing, r.again = false, false
 	r.active, r.acked = r.sent, r.sent
 	if owed, err := r.sent.Intersection(r.want); err == nil {
-		r.acked = owed // a tag that was removed meanwhile begins anew, even if it is wanted again before the answer to that
+		r.acked = owed // a tag that was removed meanwhile begins again, even if it is wanted again before the answer to that
 	}
 	r.current = r.want.Equal(r.sent)
 	return again

@@ -77,7 +77,7 @@ func (f *findings) renewal(s *seen, e *entrySeen) {
 	switch {
 	case e.Ended:
 		f.of(&e.Entry, Warning, "stale-entry", fmt.Sprintf("look why it did not end in order; %s is removed by itself after 10 minutes, or by you now", e.Name),
-			"its process %d has ended and has left the entry, %v ago: programs of other hosts dial it in vain", e.Entry.PID, ago)
+			"its process %d has ended and has left the entry, %v ago: programs of other hosts dial it without success", e.Entry.PID, ago)
 	case !e.expired(s.us.expiry):
 	case e.reached():
 		f.of(&e.Entry, Warning, "entry-not-renewed", "look at its problem lines; its user needs to write the folder",

@@ -89,7 +89,7 @@ func TestWhatHasChangedIsPrinted(t *testing.T) {
 	want := `2026-11-23T12:00:00Z WARNING - 2 warnings (stale-entry, folder-slow), 2 of 2 entries answered
   gone note: same-name: felix-2: 2 instances have this name: I1, I2
       do: give each a --name of its own, so that operators can tell them apart
-  new warning: stale-entry: felix-1 on pc-1: its process 101 has ended and has left the entry, 1m0s ago: programs of other hosts dial it in vain
+  new warning: stale-entry: felix-1 on pc-1: its process 101 has ended and has left the entry, 1m0s ago: programs of other hosts dial it without success
       do: look why it did not end in order; I1.jsonl is removed by itself after 10 minutes, or by you now
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

@@ -41,7 +41,7 @@ type Guard struct {
 
 // Open reads the files. It returns nil if none is named.
 //
-//   - tell: is called with what is read anew later, and with what is wrong with the files.
+//   - tell: is called with what is read again later, and with what is wrong with the files.
 //   - Errors: those of access.Open, which name the file.
 func (s *Security) Open(tell func(level slog.Level, text string)) (*Guard, error) {
 	if !s.named() {
@@ -71,7 +71,7 @@ func (s *Security) Open(tell func(level slog.Level, text string)) (*Guard, error
 	return g, nil
 }
 
-// Guard opens what the flags name, and says on a console what is read anew later, and what
+// Guard opens what the flags name, and says on a console what is read again later, and what
 // is wrong with the files.
 //
 // Errors: those of Open.

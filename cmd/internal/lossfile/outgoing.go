@@ -16,7 +16,7 @@ const (
 	// maxTags bounds the tags of all subscribers.
 	maxTags = 1 << 16
 
-	// maxLooked is how many tags are looked at in vain: of subscribers that have lost
+	// maxLooked is how many tags are looked at without success: of subscribers that have lost
 	// messages of too many. After that, others are not looked at.
 	maxLooked = 1 << 20
 )
@@ -32,7 +32,7 @@ type Outgoing struct {
 
 	peers  map[string]*outgoing // by instance
 	tags   int                  // of all peers
-	looked int                  // in vain
+	looked int                  // without success
 }
 
 // outgoing is what was told of a subscriber.
@@ -120,7 +120,7 @@ func (o *Outgoing) look(s *bus.SubscriberState) {
 	}
 }
 
-// restarted reports whether the counts of a subscriber have begun anew.
+// restarted reports whether the counts of a subscriber have begun again.
 func (p *outgoing) restarted(s *bus.SubscriberState) bool {
 	for i := range s.Lanes {
 		id, known := p.lanes[s.Lanes[i].Policy.String()]

@@ -63,7 +63,7 @@ func TestACopyFollowsWhatItIsMadeOf(t *testing.T) {
 	})
 }
 
-// TestACopyHasTheProofOfItsOriginal, and the next one when the original is signed anew.
+// TestACopyHasTheProofOfItsOriginal, and the next one when the original is signed again.
 func TestACopyHasTheProofOfItsOriginal(t *testing.T) {
 	bubble(t, func(t *testing.T, a, b *memory.Directory) {
 		e := native("p", 1)

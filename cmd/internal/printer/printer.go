@@ -69,7 +69,7 @@ type Printer struct {
 
 	Payloads payload.Set // describe fields, which the object has beside the data
 
-	line []byte // made anew for each message
+	line []byte // made again for each message
 }
 
 // Payloads loads the file of --payloads, which is for JSON alone; nil: none is named.

@@ -121,7 +121,7 @@ type input struct {
 	r       io.Reader
 	file    *stuck.File // r, if it is a file
 	reader  *record.Reader
-	message []byte // with a record header; made anew for each
+	message []byte // with a record header; made again for each
 	records uint64 // of this pass
 	short   bool   // the last record was, and that was said
 	noted   map[string]bool

@@ -66,7 +66,7 @@ func (s *site) read(name string) string {
 	return string(text)
 }
 
-// replace writes a file anew, whole or not at all.
+// replace writes a file again, whole or not at all.
 func (s *site) replace(name, text string) {
 	s.tb.Helper()
 	s.write(name+".new", text)

@@ -196,7 +196,7 @@ func (t *txn) put(ctx context.Context, r *etcdserverpb.PutRequest, in *etcdserve
 }
 
 // mark is put for a key that is no entry: that something was withdrawn, and the mark of data
-// that begins anew, which nothing replaces.
+// that begins again, which nothing replaces.
 func (t *txn) mark(at place, r *etcdserverpb.PutRequest, proven proof) error {
 	switch {
 	case !t.announces(t.caller, at.actions()):
