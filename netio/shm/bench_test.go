@@ -83,6 +83,7 @@ func (s *drainSink) OnData(netio.Endpoint, []byte) {
 
 // openers are the backends that are compared.
 func openers(tb testing.TB) map[string]backendtest.Opener {
+	tb.Helper()
 	return map[string]backendtest.Opener{
 		"shm": opener(shm.Config{Folder: folder(tb)}),
 		"tcp": func(loop *reactor.EventLoop) netio.Opener { return tcp.Opener(loop, tcp.Config{}) },

@@ -5,10 +5,9 @@
 package shm_test
 
 import (
+	"net/netip"
 	"os"
 	"testing"
-
-	"net/netip"
 
 	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/backendtest"
@@ -25,19 +24,20 @@ func opener(cfg shm.Config) backendtest.Opener {
 
 // folder returns a folder for sockets, until the end of the test. Its path is short, as
 // that of a socket must be.
-func folder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "shm")
+func folder(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "shm") //nolint:usetesting // that of TempDir may be too long
 	if err != nil {
-		t.Fatalf("MkdirTemp: got error %v, want none", err)
+		tb.Fatalf("MkdirTemp: got error %v, want none", err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
 // suite describes backends to the conformance suite.
-func suite(t testing.TB, cfg shm.Config) netiotest.Suite {
-	cfg.Folder = folder(t)
+func suite(tb testing.TB, cfg shm.Config) netiotest.Suite {
+	tb.Helper()
+	cfg.Folder = folder(tb)
 	s := backendtest.Suite(netip.MustParseAddrPort("127.0.0.1:0"), func(base netio.Config) backendtest.Opener {
 		cfg := cfg
 		cfg.Config = base

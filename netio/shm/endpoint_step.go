@@ -63,6 +63,7 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 		e.answered()
 	case greeted:
 		e.greet()
+	default:
 	}
 	// Events can come before the end of the turn in which the endpoint was
 	// accepted.

@@ -26,9 +26,9 @@ var (
 	onLoop     = backendtest.OnLoop
 )
 
-func next[T any](t testing.TB, what string, events <-chan T) T {
-	t.Helper()
-	return backendtest.Next(t, what, events)
+func next[T any](tb testing.TB, what string, events <-chan T) T {
+	tb.Helper()
+	return backendtest.Next(tb, what, events)
 }
 
 // served is a backend that listens, and what it hears.
@@ -39,39 +39,39 @@ type served struct {
 	folder string
 }
 
-func serve(t testing.TB, cfg shm.Config, p netio.Params) *served {
-	t.Helper()
+func serve(tb testing.TB, cfg shm.Config, p netio.Params) *served {
+	tb.Helper()
 	if cfg.Folder == "" {
-		cfg.Folder = folder(t)
+		cfg.Folder = folder(tb)
 	}
 	w := newWatcher()
-	b, _ := backendtest.Open(t, reactor.Config{}, w, opener(cfg))
+	b, _ := backendtest.Open(tb, reactor.Config{}, w, opener(cfg))
 	l, err := b.OpenListenEndpoint(netip.MustParseAddrPort("127.0.0.1:0"), p)
 	if err != nil {
-		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+		tb.Fatalf("OpenListenEndpoint: got error %v, want none", err)
 	}
 	return &served{Watcher: w, b: b, l: l, folder: cfg.Folder}
 }
 
 // connect returns a peer that has said nothing.
-func (s *served) connect(t testing.TB) *shm.Peer {
-	t.Helper()
+func (s *served) connect(tb testing.TB) *shm.Peer {
+	tb.Helper()
 	p, err := shm.Connect(s.folder, s.l.Addr())
 	if err != nil {
-		t.Fatalf("connect: got error %v, want none", err)
+		tb.Fatalf("connect: got error %v, want none", err)
 	}
-	t.Cleanup(p.Close)
+	tb.Cleanup(p.Close)
 	return p
 }
 
 // greet returns a peer that is connected.
-func (s *served) greet(t testing.TB) (*shm.Peer, netio.Endpoint) {
-	t.Helper()
-	p := s.connect(t)
+func (s *served) greet(tb testing.TB) (*shm.Peer, netio.Endpoint) {
+	tb.Helper()
+	p := s.connect(tb)
 	if err := p.Greet(); err != nil {
-		t.Fatalf("greet: got error %v, want none", err)
+		tb.Fatalf("greet: got error %v, want none", err)
 	}
-	return p, next(t, "OnConnectionEstablished", s.Established)
+	return p, next(tb, "OnConnectionEstablished", s.Established)
 }
 
 // inline returns a message that stands in its descriptor.

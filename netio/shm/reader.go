@@ -74,6 +74,7 @@ func (r *reader) next() (front, data []byte, err error) {
 		r.size, r.limit = uint64(d.size), r.max
 	}
 	switch d.place {
+	case nowhere:
 	case inArena:
 		data = r.arena[d.offset:][:d.n:d.n]
 	case inRegion:

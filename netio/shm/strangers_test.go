@@ -56,7 +56,7 @@ var wrongGreetings = []struct {
 	{"no file", func(_ *testing.T, p *shm.Peer) ([]byte, []int) { return p.Greeting(0), nil }},
 	{"no file for the region", func(t *testing.T, p *shm.Peer) ([]byte, []int) { return p.Greeting(4096), []int{good(t, p)} }},
 	{"a file too many", func(t *testing.T, p *shm.Peer) ([]byte, []int) { return p.Greeting(0), []int{good(t, p), good(t, p)} }},
-	{"many files", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
+	{"many files", func(_ *testing.T, p *shm.Peer) ([]byte, []int) {
 		var files []int
 		for range 200 {
 			files = append(files, 0)
