@@ -21,7 +21,7 @@ func TestLeft(t *testing.T) {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
-	if got := available(); got <= uncheckedBytes || got > 1<<50 {
+	if got := available(); got <= uncheckedBytes || int64(got) > 1<<50 {
 		t.Errorf("memory that this system has left: got %d bytes", got)
 	}
 }
