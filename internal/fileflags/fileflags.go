@@ -17,6 +17,14 @@ import (
 // the file. Flags name files if their placeholder says so, or if their values are URLs of directories
 // with files.
 func Name(read *kong.Context) {
+	for _, step := range read.Path {
+		if step.Positional == nil {
+			continue
+		}
+		for _, value := range texts(step.Positional.Target) {
+			stuck.Named(value, "") // else it would have the flag of the folder in which it is
+		}
+	}
 	for _, flag := range read.Flags() {
 		if !namesFiles(flag.PlaceHolder) {
 			continue

@@ -24,18 +24,19 @@ func TestFilesHaveTheNamesOfTheirFlags(t *testing.T) {
 		Bus     string   `placeholder:"DIR|URL"`
 		Name    string   `placeholder:"TEXT"`
 		Rate    int      `placeholder:"N"`
+		Files   []string `arg:""`
 	}
 	parser, err := kong.New(&flags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := parser.Parse(strings.Fields("--cert /f/cert --revoked /f/1 --revoked /f/2 --out /f/out --bus etcds://a/x?ca=/f/ca&key=/f/key --name /f/name --rate 5"))
+	read, err := parser.Parse(strings.Fields("--cert /f/cert --revoked /f/1 --revoked /f/2 --out /f/out --bus etcds://a/x?ca=/f/ca&key=/f/key --name /f/name --rate 5 /f/out/read"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	fileflags.Name(read)
 	for path, want := range map[string]string{
-		"/f/cert": " (--cert)", "/f/1": " (--revoked)", "/f/2": " (--revoked)", filepath.Join("/f/out", "a"): " (--out)",
+		"/f/cert": " (--cert)", "/f/1": " (--revoked)", "/f/2": " (--revoked)", filepath.Join("/f/out", "a"): " (--out)", "/f/out/read": "",
 		"/f/ca": " (ca of --bus)", "/f/key": " (key of --bus)", "/f/name": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,7 +7,8 @@ import "path/filepath"
 // mostNames is how many names of files are kept: a command line has few of them.
 const mostNames = 1024
 
-// Named notes which flag has named a file, or a folder, of which notes speak from now on. The flag
+// Named notes which flag has named a file, or a folder, of which notes speak from now on; "": none, though
+// a folder in which it is has one. The flag
 // that named it first stays.
 //
 // Threads: any. Blocks: never.

@@ -160,7 +160,7 @@ func (e *endpoint) begin(g *greeting) {
 	e.queue.open(e.backend.config.shape(), e.own, e.region, pageOf(e.peer), e.fd)
 }
 
-// credentials returns who has made the other end of a socket, or made it listen. Errors:
+// credentials returns the process that made the other end of a socket, or made it listen. Errors:
 // the system's.
 func credentials(fd int) (unix.Ucred, error) {
 	who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)

@@ -7,6 +7,7 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"golang.org/x/sys/unix"
 
@@ -50,6 +51,8 @@ func mapPeer(fd int, n int64) ([]byte, error) {
 		return nil, err
 	}
 	switch {
+	case n > math.MaxInt:
+		return nil, fmt.Errorf("shm: map %d bytes of the peer: %w: a program for this processor cannot address so much", n, netio.ErrNoMemory)
 	case fs.Type != unix.TMPFS_MAGIC:
 		return nil, fmt.Errorf("%w: memory of a file system of type %#x", ErrHandshake, fs.Type)
 	case st.Size != n:
