@@ -59,6 +59,31 @@ type Backend interface {
 	Close() error
 }
 
+// MultiBackend is a Backend that consists of several, which share its loop and its handler.
+type MultiBackend interface {
+	Backend
+
+	// Backends returns them, the best first. The slice is not to be changed.
+	Backends() []Backend
+}
+
+// Backends returns the backends of which b consists: those of a MultiBackend, otherwise b.
+func Backends(b Backend) []Backend {
+	if m, ok := b.(MultiBackend); ok {
+		return m.Backends()
+	}
+	return []Backend{b}
+}
+
+// NamedBackend is a Backend for processes of one host, whose addresses are names.
+type NamedBackend interface {
+	Backend
+
+	// NewName returns a name for a listen endpoint, with port 0. It is a loopback address, and
+	// that other processes of any host have the same one is improbable, not impossible.
+	NewName() netip.AddrPort
+}
+
 // ListenEndpoint accepts connections on one local address.
 type ListenEndpoint interface {
 	// Addr returns the address that peers dial, with the real port.

@@ -70,6 +70,9 @@ type Endpoint interface {
 	// endpoint it is the address given to OpenEndpoint.
 	Remote() netip.AddrPort
 
+	// Backend returns the name of its backend.
+	Backend() string
+
 	// Capabilities returns which of the methods below work.
 	Capabilities() Capabilities
 

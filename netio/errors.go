@@ -98,6 +98,10 @@ var (
 	// message to keep.
 	ErrNoMessage = errors.New("netio: no message is being delivered: retain it inside OnData")
 
+	// ErrElsewhere is wrapped in the error of OpenEndpoint's address if that is a name
+	// that no process of this host has had; the backend reaches no other host.
+	ErrElsewhere = errors.New("netio: no process of this host has this name")
+
 	// ErrTimeout is the cause of OnConnectionRefused when the peer did not
 	// answer within Params.ConnectTimeout, and of OnConnectionClosed when the
 	// peer stopped in the middle of a message while others waited for the
@@ -121,3 +125,18 @@ func (e *OpError) Error() string {
 
 // Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
+
+// ViaError is the error of OnConnectionRefused of a backend that has several: it says by
+// which one the connection was to be opened.
+type ViaError struct {
+	Backend string // its name
+	Err     error
+}
+
+// Error names the backend before the error.
+func (e *ViaError) Error() string {
+	return sanitize.Linef("by %s: %s", e.Backend, sanitize.Error(e.Err))
+}
+
+// Unwrap returns the error of the backend.
+func (e *ViaError) Unwrap() error { return e.Err }

@@ -21,7 +21,8 @@ import (
 const (
 	MaxInstanceBytes = 64        // length of Entry.Instance
 	MaxTextBytes     = 255       // length of Entry.Name, Host and Backend
-	MaxAddresses     = 64        // number of Entry.Addresses
+	MaxAddresses     = 64        // number of Entry.Addresses, and of those of a Way
+	MaxWays          = 8         // number of Entry.Ways
 	MaxProofBytes    = 16 << 10  // length of Entry.Proof
 	MaxSizeBytes     = 1<<30 - 1 // largest PageBytes and MaxMessageBytes: sizes have 30 bits in a page
 	maxZoneBytes     = 200       // length of the zone of an address: a network interface's name, or the address on a fabric that has others than IP
@@ -46,14 +47,15 @@ const (
 func (r Role) IsClient() bool { return r == Subscriber || r == Sender }
 
 // Entry is what a publisher, a receiver or a client says of itself. The zero value is not
-// valid. It may be copied; the copies share Addresses and Proof.
+// valid. It may be copied; the copies share Addresses, Ways and Proof.
 type Entry struct {
 	Instance        string           // id of the publisher, from nuid: unique per process start; 1..64 letters, digits, - and _
 	Name            string           // what people call the publisher; may be empty; at most 255 bytes of printable text
 	Host            string           // host name, for people; may be empty; at most 255 bytes of printable text
 	PID             int              // process id on Host, for people; 0 if unknown
-	Backend         string           // what to dial with: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks
+	Backend         string           // what to dial with at Addresses: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks
 	Addresses       []netip.AddrPort // where to dial, in order of preference; 1..64, each specified, unicast and with a port; of a client, none
+	Ways            []Way            // other ways to dial, by other backends, the best first; at most 8; programs that know of none dial Addresses
 	Mirror          string           // id of the tagbus mirror that has copied the entry from another directory, as an Instance; "" where the program itself has announced it
 	Role            Role             // zero for a publisher; at most 255 bytes of printable text without blanks
 	Tags            tags.Set         // what the publisher serves or the receiver takes, or some of what a client wants; may be empty
@@ -63,6 +65,17 @@ type Entry struct {
 	Monitor         netip.AddrPort   // where its process serves metrics and its state by HTTP; zero if it does not, otherwise as one of Addresses
 	Proof           []byte           // what shows which process announced the entry, as package signed writes it; at most 16 KiB; may be empty
 	Signer          string           // the principal that the Proof is of, once package signed has verified it; never stored, and "" in what is announced
+}
+
+// Way is how to dial a publisher or a receiver by one backend.
+type Way struct {
+	Backend   string           `json:"backend"`   // as Entry.Backend, and another one
+	Addresses []netip.AddrPort `json:"addresses"` // as Entry.Addresses; of a backend within the host they are names there
+}
+
+// AllWays returns how to dial e: its Ways, and its Backend with its Addresses as the last one.
+func (e Entry) AllWays() []Way {
+	return append(slices.Clip(e.Ways), Way{e.Backend, e.Addresses})
 }
 
 // Validate returns nil if e may be announced.
@@ -94,19 +107,18 @@ func (e Entry) Validate() error {
 	if e.PID < 0 {
 		refuse("PID", strconv.Itoa(e.PID), "must not be negative; 0 stands for unknown")
 	}
-	if e.Backend == "" || !printable(e.Backend) || hasBlank(e.Backend) {
-		refuse("Backend", shown(e.Backend), "must be 1 to 255 bytes of printable UTF-8 without blanks, such as tcp")
-	}
 	least, addresses, sizes := 1, "must be 1 to 64 addresses", "must be 1 to 1073741823 bytes"
 	if e.Role.IsClient() { // nothing dials it
 		least, addresses, sizes = 0, "must be at most 64 addresses", "must be at most 1073741823 bytes"
 	}
-	if n := len(e.Addresses); n < least || n > MaxAddresses {
-		refuse("Addresses", fmt.Sprintf("(%d addresses)", n), addresses)
+	Way{e.Backend, e.Addresses}.validate("", least, addresses, refuse)
+	if n := len(e.Ways); n > MaxWays {
+		refuse("Ways", fmt.Sprintf("(%d ways)", n), "must be at most 8 ways")
 	} else {
-		for i, address := range e.Addresses {
-			if reason := Undialable(address); reason != "" {
-				refuse(fmt.Sprintf("Addresses[%d]", i), shown(address.String()), reason)
+		for i, way := range e.Ways {
+			way.validate(fmt.Sprintf("Ways[%d].", i), 1, "must be 1 to 64 addresses", refuse)
+			if others := e.AllWays()[i+1:]; slices.ContainsFunc(others, func(w Way) bool { return w.Backend == way.Backend }) {
+				refuse(fmt.Sprintf("Ways[%d].Backend", i), shown(way.Backend), "stands twice; a backend has one way, with all addresses")
 			}
 		}
 	}
@@ -129,6 +141,30 @@ func (e Entry) Validate() error {
 	return errors.Join(errs...)
 }
 
+// validate refuses what a way must not have.
+//
+//   - prefix: of the names of its fields.
+//   - least: so many addresses, otherwise number says what is wrong.
+func (w Way) validate(prefix string, least int, number string, refuse func(field, value, reason string)) {
+	if w.Backend == "" || !printable(w.Backend) || hasBlank(w.Backend) {
+		refuse(prefix+"Backend", shown(w.Backend), "must be 1 to 255 bytes of printable UTF-8 without blanks, such as tcp")
+	}
+	if n := len(w.Addresses); n < least || n > MaxAddresses {
+		refuse(prefix+"Addresses", fmt.Sprintf("(%d addresses)", n), number)
+		return
+	}
+	for i, address := range w.Addresses {
+		if reason := Undialable(address); reason != "" {
+			refuse(fmt.Sprintf("%sAddresses[%d]", prefix, i), shown(address.String()), reason)
+		}
+	}
+}
+
+// equal reports whether both say the same.
+func (w Way) equal(other Way) bool {
+	return w.Backend == other.Backend && slices.Equal(w.Addresses, other.Addresses)
+}
+
 // ValidateUpdate returns nil if the announced entry of instance may be replaced
 // by e. It is for implementations of Directory.
 //
@@ -149,14 +185,17 @@ func ValidateUpdate(instance string, e Entry) error {
 func (e Entry) Equal(other Entry) bool {
 	return e.Instance == other.Instance && e.Name == other.Name && e.Host == other.Host &&
 		e.PID == other.PID && e.Mirror == other.Mirror && e.Role == other.Role && e.Backend == other.Backend &&
-		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
+		slices.Equal(e.Addresses, other.Addresses) && slices.EqualFunc(e.Ways, other.Ways, Way.equal) && e.Tags.Equal(other.Tags) &&
 		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since) &&
 		e.Monitor == other.Monitor && bytes.Equal(e.Proof, other.Proof) && e.Signer == other.Signer
 }
 
 // Clone returns a copy that shares nothing that can be changed.
 func (e Entry) Clone() Entry {
-	e.Addresses = slices.Clone(e.Addresses)
+	e.Addresses, e.Ways = slices.Clone(e.Addresses), slices.Clone(e.Ways)
+	for i := range e.Ways {
+		e.Ways[i].Addresses = slices.Clone(e.Ways[i].Addresses)
+	}
 	e.Proof = slices.Clone(e.Proof)
 	return e
 }

@@ -4,6 +4,7 @@ package directory_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -47,6 +48,18 @@ func TestEntry_Validate_refuses(t *testing.T) {
 		{"a zone that is no interface", func(e *directory.Entry) {
 			e.Addresses[0] = netip.AddrPortFrom(netip.MustParseAddr("fe80::1").WithZone("\x1b[2J"), 1)
 		}, []string{"Addresses[0]"}},
+		{"ways", func(e *directory.Entry) { e.Ways = []directory.Way{{"shm", e.Addresses}, {"rdma:verbs", e.Addresses}} }, nil},
+		{"too many ways", func(e *directory.Entry) {
+			for i := range 9 {
+				e.Ways = append(e.Ways, directory.Way{Backend: fmt.Sprint("way", i), Addresses: e.Addresses})
+			}
+		}, []string{"Ways"}},
+		{"ways that are none", func(e *directory.Entry) {
+			e.Ways = []directory.Way{{"", e.Addresses}, {"a b", nil}, {"c", []netip.AddrPort{{}}}, {"d", make([]netip.AddrPort, 65)}}
+		}, []string{"Ways[0].Backend", "Ways[1].Backend", "Ways[1].Addresses", "Ways[2].Addresses[0]", "Ways[3].Addresses"}},
+		{"a backend twice", func(e *directory.Entry) {
+			e.Ways = []directory.Way{{"shm", e.Addresses}, {"shm", e.Addresses}, {e.Backend, e.Addresses}}
+		}, []string{"Ways[0].Backend", "Ways[2].Backend"}},
 		{"too many addresses", func(e *directory.Entry) { e.Addresses = make([]netip.AddrPort, 65) }, []string{"Addresses"}},
 		{"a time that no clock shows", func(e *directory.Entry) { e.Since = time.Unix(0, 0).Add(-time.Hour) }, []string{"Since"}},
 		{"a time", func(e *directory.Entry) { e.Since = time.Unix(1784000000, 5) }, nil},
@@ -95,12 +108,15 @@ func TestEntry_Equal_eachField(t *testing.T) {
 		{"order of addresses", func(e *directory.Entry) {
 			e.Addresses[0], e.Addresses[1] = e.Addresses[1], e.Addresses[0]
 		}},
+		{"address of a way", func(e *directory.Entry) { e.Ways[0].Addresses[0] = e.Addresses[1] }},
+		{"way", func(e *directory.Entry) { e.Ways = nil }},
 		{"tags", func(e *directory.Entry) { e.Tags = tags.Of(2) }},
 		{"since", func(e *directory.Entry) { e.Since = time.Unix(1, 0) }},
 		{"page size", func(e *directory.Entry) { e.PageBytes++ }},
 		{"message size", func(e *directory.Entry) { e.MaxMessageBytes++ }},
 	}
 	a := entry("a", 1)
+	a.Ways = []directory.Way{{"shm", a.Addresses[:1]}}
 	if !a.Equal(a.Clone()) {
 		t.Error("got a clone that differs, want an equal one")
 	}

@@ -92,6 +92,12 @@ func (e *marshalEndpoint) Remote() (addr netip.AddrPort) {
 	return addr
 }
 
+// Backend implements netio.Endpoint.
+func (e *marshalEndpoint) Backend() (name string) {
+	e.m.do(func() { name = e.Endpoint.Backend() })
+	return name
+}
+
 // Capabilities implements netio.Endpoint.
 func (e *marshalEndpoint) Capabilities() (c netio.Capabilities) {
 	e.m.do(func() { c = e.Endpoint.Capabilities() })

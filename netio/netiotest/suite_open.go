@@ -161,6 +161,11 @@ func checkAddresses(t TB, s Suite) {
 	if got, want := p.accepted.ep.Local(), p.l.Addr(); got != want {
 		t.Errorf("server: Local: got %v, want the address of the listen endpoint, %v", got, want)
 	}
+	for _, end := range []*end{p.opened, p.accepted} {
+		if got, want := end.ep.Backend(), p.server.b.Name(); got != want {
+			t.Errorf("Backend: got %q, want the name of the backend, %q", got, want)
+		}
+	}
 	if got, want := p.opened.ep.Local(), p.accepted.ep.Remote(); got != want || got.Port() == 0 {
 		t.Errorf("client: Local: got %v, want the Remote of the server, %v", got, want)
 	}

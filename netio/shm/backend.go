@@ -7,6 +7,8 @@ package shm
 import (
 	"container/list"
 	"errors"
+	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,6 +83,12 @@ func (b *backend) closeSpare() {
 
 // Name implements netio.Backend and reactor.Named.
 func (b *backend) Name() string { return "shm" }
+
+// NewName implements netio.NamedBackend. All of 127.0.0.0/8 is of loopback.
+func (b *backend) NewName() netip.AddrPort {
+	n := rand.Uint32()
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(n), byte(n >> 8), byte(n >> 16)}), 0)
+}
 
 // PrepareWait implements reactor.PrepareWaiter: it is the end of a turn.
 func (b *backend) PrepareWait() (sleep bool) {

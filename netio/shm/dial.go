@@ -6,6 +6,7 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -73,7 +74,7 @@ func (e *endpoint) tryConnect() {
 		e.backend.Alarms.Set(&e.dial.retry, connectRetry)
 		return
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		e.refuse(unix.ECONNREFUSED)
+		e.refuse(fmt.Errorf("%w: %w", unix.ECONNREFUSED, netio.ErrElsewhere))
 		return
 	default:
 		e.refuse(err)

@@ -119,11 +119,12 @@ func testRole(t *testing.T, d directory.Opened) {
 	t.Helper()
 	e := Entry("a", 1)
 	e.Role, e.Mirror = directory.Receiver, "m1"
+	e.Ways = []directory.Way{{Backend: "shm", Addresses: e.Addresses[:1]}, {Backend: "rdma:verbs", Addresses: e.Addresses}}
 	Announce(t, d, e)
 	r, stop := Watch(t, d)
 	defer stop()
-	if got := r.Want(directory.Appeared, "a").Entry; got.Role != directory.Receiver || got.Mirror != "m1" {
-		t.Errorf("got role %q and mirror %q, want %q and m1", got.Role, got.Mirror, directory.Receiver)
+	if got := r.Want(directory.Appeared, "a").Entry; !got.Equal(e) {
+		t.Errorf("got %+v, want %+v", got, e)
 	}
 }
 

@@ -48,6 +48,7 @@ type header struct {
 	Role            directory.Role   `json:"role,omitempty"`
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
+	Ways            []directory.Way  `json:"ways,omitempty"`
 	PageBytes       int              `json:"page_bytes"`
 	MaxMessageBytes int              `json:"max_message_bytes"`
 	SinceNanos      int64            `json:"since_ns,omitzero"`
@@ -72,7 +73,7 @@ func (r *record) encode() ([]byte, error) {
 	if err := encoder.Encode(header{
 		Format: formatVersion, Revision: r.revision,
 		Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Mirror: e.Mirror,
-		Role: e.Role, Backend: e.Backend, Addresses: e.Addresses, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
+		Role: e.Role, Backend: e.Backend, Addresses: e.Addresses, Ways: e.Ways, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 		SinceNanos: sinceNanos(e.Since), Monitor: e.Monitor, Proof: e.Proof, BeatMillis: r.beat.Milliseconds(), Process: r.process,
 	}); err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (r *record) readHeader(line []byte) error {
 	}
 	r.entry = directory.Entry{
 		Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Mirror: h.Mirror,
-		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes, Monitor: h.Monitor, Proof: h.Proof,
+		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, Ways: h.Ways, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes, Monitor: h.Monitor, Proof: h.Proof,
 	}
 	if h.SinceNanos != 0 {
 		r.entry.Since = time.Unix(0, h.SinceNanos).UTC()

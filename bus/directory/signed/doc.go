@@ -52,5 +52,7 @@
 // as a uvarint: instance, name, host, process id (decimal), role, backend, number of addresses
 // (decimal), each address as text, the tags (tags.Set.AppendBinary), page bytes and largest
 // message (decimal), Since in nanoseconds since 1970 (decimal, 0 if unknown), and the address
-// of Monitor as text, empty if there is none. So no storage changes what is signed.
+// of Monitor as text, empty if there is none; then of each of Ways its backend, number of addresses
+// (decimal) and each address as text. So no storage changes what is signed. A program that knows
+// no Ways verifies an entry that has none.
 package signed

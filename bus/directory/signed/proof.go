@@ -147,6 +147,13 @@ func statement(signed []byte, e *directory.Entry) []byte {
 		monitor = e.Monitor.String()
 	}
 	add(monitor)
+	for _, way := range e.Ways {
+		add(way.Backend)
+		number(int64(len(way.Addresses)))
+		for _, a := range way.Addresses {
+			add(a.String())
+		}
+	}
 	sum := sha256.Sum256(all)
 	return append([]byte(domain), sum[:]...)
 }

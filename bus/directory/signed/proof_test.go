@@ -49,6 +49,7 @@ func full(tb testing.TB) directory.Entry {
 	e := directorytest.Entry("Yr5WtNXHCZ3zXmCHsLzGTk", 1, 2, 9)
 	e.Since = time.Date(2026, 11, 24, 12, 0, 0, 7, time.UTC)
 	e.Monitor = netip.MustParseAddrPort("[2001:db8::7]:9100")
+	e.Ways = []directory.Way{{Backend: "shm", Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.4.5.6:9101")}}}
 	return e
 }
 
@@ -163,9 +164,15 @@ func TestDirectory_eachFieldOfAnEntryCounts(t *testing.T) {
 		"MaxMessageBytes": func(e *directory.Entry) { e.MaxMessageBytes++ },
 		"Since":           func(e *directory.Entry) { e.Since = e.Since.Add(1) },
 		"no Since":        func(e *directory.Entry) { e.Since = time.Time{} },
-		"Monitor":         func(e *directory.Entry) { e.Monitor = e.Addresses[0] },
-		"no Monitor":      func(e *directory.Entry) { e.Monitor = netip.AddrPort{} },
-		"address as IPv6": func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("[::ffff:127.0.0.1]:53100") },
+		"a way more": func(e *directory.Entry) {
+			e.Ways = append(e.Ways, directory.Way{Backend: "tls", Addresses: e.Addresses[:1]})
+		},
+		"no way":               func(e *directory.Entry) { e.Ways = nil },
+		"the backend of a way": func(e *directory.Entry) { e.Ways[0].Backend = "tls" },
+		"an address of a way":  func(e *directory.Entry) { e.Ways[0].Addresses[0] = e.Addresses[0] },
+		"Monitor":              func(e *directory.Entry) { e.Monitor = e.Addresses[0] },
+		"no Monitor":           func(e *directory.Entry) { e.Monitor = netip.AddrPort{} },
+		"address as IPv6":      func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("[::ffff:127.0.0.1]:53100") },
 		"the proof itself": func(e *directory.Entry) {
 			e.Proof = entry(t, directorytest.Entry("a", 1), pair, time.Now().UnixNano()).Proof
 		},

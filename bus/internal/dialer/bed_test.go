@@ -25,7 +25,10 @@ const (
 func errAt(n int) error { return fmt.Errorf("refused by %d", n) }
 
 // at returns an address of a peer.
-func at(n int) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(n)) }
+// at returns the address of a number: up to 99 those of one backend, up to 199 of another one.
+func at(n int) dialer.Target {
+	return dialer.Target{Backend: fmt.Sprint("backend ", n/100), Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(n))}
+}
 
 // bed is a dialer on a loop.
 type bed struct {
@@ -78,11 +81,11 @@ func (u *user) note(format string, args ...any) {
 	u.got = append(u.got, text)
 }
 
-func (u *user) Open(addr netip.AddrPort) error {
-	u.note("open %d", addr.Port())
+func (u *user) Open(addr dialer.Target) error {
+	u.note("open %d", addr.Addr.Port())
 	if u.refuses > 0 {
 		u.refuses--
-		return errAt(int(addr.Port()))
+		return errAt(int(addr.Addr.Port()))
 	}
 	return nil
 }

@@ -12,6 +12,9 @@
 // fails, and after a loss, a contact waits before the next one: each time longer, and
 // spread at random. The delay is short again after a connection that has lasted.
 //
+// A peer may be reached by several backends, of which the user prefers some. Each try
+// begins with the best one, and another one is tried when that fails.
+//
 // A contact knows no messages and no backend. Its user opens the connection, says hello
 // on it, and notes here what becomes of it. A peer that dials by itself has a contact
 // too, which begins with Established.
@@ -20,7 +23,6 @@
 package dialer
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -29,12 +31,12 @@ import (
 	"tagbus/internal/alarm"
 )
 
-// Dialer is what the contacts of one backend have in common.
+// Dialer is what the contacts of one user of backends have in common.
 type Dialer struct {
 	alarms      *alarm.Clock
-	least, most time.Duration               // delay before another try
-	hello       time.Duration               // that a peer may take for its hello
-	taken       map[netip.AddrPort]*Contact // addresses with a connection, or one that is being opened
+	least, most time.Duration       // delay before another try
+	hello       time.Duration       // that a peer may take for its hello
+	taken       map[Target]*Contact // addresses with a connection, or one that is being opened
 }
 
 // NewDialer returns a dialer without contacts.
@@ -42,7 +44,7 @@ type Dialer struct {
 //   - least, most: the delay before another try.
 //   - hello: how long a peer may take for its hello.
 func NewDialer(alarms *alarm.Clock, least, most, hello time.Duration) Dialer {
-	return Dialer{alarms: alarms, least: least, most: most, hello: hello, taken: make(map[netip.AddrPort]*Contact)}
+	return Dialer{alarms: alarms, least: least, most: most, hello: hello, taken: make(map[Target]*Contact)}
 }
 
 // Prepare makes c the contact of a user.
@@ -55,7 +57,7 @@ func (d *Dialer) Prepare(c *Contact, user User) {
 
 // Connected reports whether a contact that has opened a connection to an address is
 // ready.
-func (d *Dialer) Connected(addr netip.AddrPort) bool {
+func (d *Dialer) Connected(addr Target) bool {
 	c := d.taken[addr]
 	return c != nil && c.state == ready && c.opened == addr
 }
@@ -64,7 +66,7 @@ func (d *Dialer) Connected(addr netip.AddrPort) bool {
 type User interface {
 	// Open begins to open a connection. After nil, Contact.Established or Dialer.Refused
 	// follows, not before Open returns.
-	Open(addr netip.AddrPort) error
+	Open(addr Target) error
 
 	Wanted() bool // reports whether a connection is wanted
 	Woken()       // the delay is over: the contact is idle, to be dialed if it is wanted
@@ -78,19 +80,19 @@ type User interface {
 
 // Contact is the way to one peer. It must not be copied once it is prepared.
 type Contact struct {
-	Addresses []netip.AddrPort // of the peer, in the order in which they are tried; at least one; see Revise
+	Addresses []Target // of the peer, in the order in which they are tried, those of a backend together; at least one; see Revise
 
 	dialer  *Dialer
 	user    User
 	state   state
 	try     try
-	opening []netip.AddrPort // in the order of Open; also what earlier tries have left behind
-	closing []netip.AddrPort // whose connections the user closes, as another one was faster
-	opened  netip.AddrPort   // of the connection, or of the last one, if this side has dialed
-	worked  netip.AddrPort   // tried first, since the last connection was ready there
-	since   time.Time        // when the connection became ready
-	delay   alarm.Alarm      // of the next try, or of the next address
-	hurried bool             // the delay of the next try is the least
+	opening []Target    // in the order of Open; also what earlier tries have left behind
+	closing []Target    // whose connections the user closes, as another one was faster
+	opened  Target      // of the connection, or of the last one, if this side has dialed
+	worked  Target      // tried first, since the last connection was ready there
+	since   time.Time   // when the connection became ready
+	delay   alarm.Alarm // of the next try, or of the next address
+	hurried bool        // the delay of the next try is the least
 	hello   heartbeat.Deadline
 	backoff *backoff.ExponentialBackOff
 }
@@ -126,21 +128,21 @@ func (c *Contact) Since() time.Time { return c.since }
 
 // Address returns the address of the connection, or else the one to be tried first; the
 // zero value if there are none.
-func (c *Contact) Address() netip.AddrPort {
+func (c *Contact) Address() Target {
 	if c.state == greeting || c.state == ready {
 		return c.opened
 	}
 	if order := c.order(); len(order) > 0 {
 		return order[0]
 	}
-	return netip.AddrPort{}
+	return Target{}
 }
 
 // Established notes a connection that this side has dialed, on which the peer has not
 // said hello yet. It reports whether that is the contact's connection. If not, another
 // one was faster: the user closes this one, without a word on it, and calls Dialer.Freed
 // at its end.
-func (c *Contact) Established(addr netip.AddrPort) bool {
+func (c *Contact) Established(addr Target) bool {
 	c.opening = without(c.opening, addr)
 	if c.state != dialing {
 		c.closing = append(c.closing, addr)

@@ -3,9 +3,11 @@
 package dialer
 
 import (
+	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
+
+	"tagbus/netio"
 )
 
 // failures are the errors of a try. A host may have 64 addresses, of which none answers for one
@@ -27,7 +29,7 @@ func (fs *failures) Unwrap() []error {
 
 // Error returns a line for each error, or for each cause that many have.
 func (fs *failures) Error() string {
-	of := make(map[string][]netip.AddrPort)
+	of := make(map[string][]Target)
 	for _, f := range fs.all {
 		of[f.cause()] = append(of[f.cause()], f.addr)
 	}
@@ -51,13 +53,16 @@ func (fs *failures) Error() string {
 // anyAddress stands for the address in a cause.
 const anyAddress = "\x00"
 
+// elsewhere reports whether the peer is on another host.
+func (f failure) elsewhere() bool { return errors.Is(f.err, netio.ErrElsewhere) }
+
 // cause returns the text of an error without its address.
 func (f *failure) cause() string {
 	return strings.ReplaceAll(f.err.Error(), f.addr.String(), anyAddress)
 }
 
 // few names the first addresses, and how many more there are.
-func few(all []netip.AddrPort) string {
+func few(all []Target) string {
 	var b strings.Builder
 	for _, addr := range all[:namedAddresses] {
 		fmt.Fprintf(&b, "%v, ", addr)

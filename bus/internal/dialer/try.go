@@ -4,7 +4,6 @@ package dialer
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 )
@@ -18,6 +17,11 @@ import (
 // headStart is how long an address is alone before the next one is tried.
 const headStart = 250 * time.Millisecond
 
+// backendHeadStart is how long the last address of a backend is alone before the first one of a
+// backend that is worse. A peer whose loop is busy answers by all of them late, and would be
+// reached by the one of which the system accepts connections.
+const backendHeadStart = time.Second
+
 // maxOpening is how many addresses of a peer are opened at a time. Those that are not its
 // addresses any more may be as many again: they keep back none that is new.
 const maxOpening = 4
@@ -28,25 +32,26 @@ const maxTry = 128
 
 // try is what has become of the addresses in a try. The zero value has none.
 type try struct {
-	order   []netip.AddrPort // to be opened
-	next    int              // of order
+	order   []Target // to be opened
+	next    int      // of order
 	failed  []failure
 	revised time.Time // when addresses that were new were last opened at once
 }
 
 type failure struct {
-	addr netip.AddrPort
+	addr Target
 	err  error
 }
 
 // order returns the addresses in the order of the next try: the one that worked last
-// comes first.
-func (c *Contact) order() []netip.AddrPort {
+// comes first among those of its backend.
+func (c *Contact) order() []Target {
 	i := slices.Index(c.Addresses, c.worked)
-	if i <= 0 {
+	first := slices.IndexFunc(c.Addresses, func(t Target) bool { return t.Backend == c.worked.Backend })
+	if i <= first {
 		return slices.Clip(c.Addresses) // the try may append some
 	}
-	return slices.Concat(c.Addresses[i:i+1], c.Addresses[:i], c.Addresses[i+1:])
+	return slices.Concat(c.Addresses[:first], c.Addresses[i:i+1], c.Addresses[first:i], c.Addresses[i+1:])
 }
 
 // Dial begins a try. The contact is idle, and a connection is wanted.
@@ -64,16 +69,24 @@ func (c *Contact) more() {
 		t.next++
 		if c.begin(t.order[t.next-1]) {
 			if t.next < len(t.order) {
-				c.dialer.alarms.Set(&c.delay, headStart)
+				c.dialer.alarms.Set(&c.delay, startBefore(t.order[t.next-1], t.order[t.next]))
 			}
 			return
 		}
 	}
 	if len(c.opening)+len(c.closing) == 0 {
 		err := c.failure()
-		c.worked, c.try = netip.AddrPort{}, try{}
+		c.worked, c.try = Target{}, try{}
 		c.again(err)
 	}
+}
+
+// startBefore returns the head start of an address before the next one.
+func startBefore(addr, next Target) time.Duration {
+	if addr.Backend == next.Backend {
+		return headStart
+	}
+	return backendHeadStart
 }
 
 // mayOpen reports whether one more address may be opened.
@@ -92,8 +105,8 @@ func (c *Contact) mayOpen() bool {
 // long as a head start, and as far as the try takes some yet. A contact that waits tries
 // again after the least delay; once in each wait, so that a peer which changes its
 // addresses all the time is dialed no more often than that.
-func (c *Contact) Revise(addresses []netip.AddrPort) {
-	var added []netip.AddrPort
+func (c *Contact) Revise(addresses []Target) {
+	var added []Target
 	for _, addr := range addresses {
 		if !slices.Contains(c.Addresses, addr) {
 			added = append(added, addr)
@@ -106,7 +119,7 @@ func (c *Contact) Revise(addresses []netip.AddrPort) {
 	switch {
 	case c.trying():
 		t := &c.try
-		rest := slices.DeleteFunc(slices.Clone(t.order[t.next:]), func(a netip.AddrPort) bool {
+		rest := slices.DeleteFunc(slices.Clone(t.order[t.next:]), func(a Target) bool {
 			return !slices.Contains(addresses, a) || slices.Contains(added, a)
 		})
 		t.order = slices.Concat(t.order[:t.next], added, rest)
@@ -132,7 +145,7 @@ func (c *Contact) hurry() {
 
 // begin begins to open an address, unless it has failed in this try or is taken by this
 // contact: then its end is awaited. It reports whether it has begun.
-func (c *Contact) begin(addr netip.AddrPort) bool {
+func (c *Contact) begin(addr Target) bool {
 	if c.try.hasFailed(addr) || slices.Contains(c.opening, addr) || slices.Contains(c.closing, addr) {
 		return false
 	}
@@ -145,17 +158,21 @@ func (c *Contact) begin(addr netip.AddrPort) bool {
 	return true
 }
 
-func (t *try) fail(addr netip.AddrPort, err error) {
+func (t *try) fail(addr Target, err error) {
 	t.failed = append(t.failed, failure{addr, err})
 }
 
-func (t *try) hasFailed(addr netip.AddrPort) bool {
+func (t *try) hasFailed(addr Target) bool {
 	return slices.ContainsFunc(t.failed, func(f failure) bool { return f.addr == addr })
 }
 
 // failure returns the errors of a try, joined in the order of the peer's addresses:
-// tries that end the same way have the same text. nil: there is none.
+// tries that end the same way have the same text. nil: there is none. That a peer of another host is
+// not on this one is no reason, if there is another.
 func (c *Contact) failure() error {
+	if reasons := slices.DeleteFunc(slices.Clone(c.try.failed), failure.elsewhere); len(reasons) > 0 {
+		c.try.failed = reasons
+	}
 	slices.SortStableFunc(c.try.failed, func(f, g failure) int {
 		return slices.Index(c.Addresses, f.addr) - slices.Index(c.Addresses, g.addr)
 	})
@@ -167,7 +184,7 @@ func (c *Contact) failure() error {
 
 // Refused notes that no connection to an address has come of Open. It does nothing if
 // none was being opened.
-func (d *Dialer) Refused(addr netip.AddrPort, err error) {
+func (d *Dialer) Refused(addr Target, err error) {
 	c := d.taken[addr]
 	if c == nil || !slices.Contains(c.opening, addr) {
 		return
@@ -184,7 +201,7 @@ func (d *Dialer) Refused(addr netip.AddrPort, err error) {
 
 // Freed notes the end of a connection that is not its contact's, as another one was
 // faster. Its address may be tried again if the other one turns out bad.
-func (d *Dialer) Freed(addr netip.AddrPort) {
+func (d *Dialer) Freed(addr Target) {
 	c := d.taken[addr]
 	if c == nil || !slices.Contains(c.closing, addr) {
 		return
@@ -213,6 +230,6 @@ func (c *Contact) Refused(err error) {
 	c.more()
 }
 
-func without(list []netip.AddrPort, addr netip.AddrPort) []netip.AddrPort {
-	return slices.DeleteFunc(list, func(a netip.AddrPort) bool { return a == addr })
+func without(list []Target, addr Target) []Target {
+	return slices.DeleteFunc(list, func(a Target) bool { return a == addr })
 }

@@ -5,11 +5,13 @@ package dialer_test
 import (
 	"fmt"
 	"io"
-	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tagbus/bus/internal/dialer"
+	"tagbus/netio"
 )
 
 // step is what happens to a contact at a time after the beginning.
@@ -130,11 +132,53 @@ func TestTheAddressesOfATry(t *testing.T) {
 	}
 }
 
+// A peer with addresses of several backends: 101 and 102 are of one that is worse than that of 1 and 2.
+func TestTheBackendsOfATry(t *testing.T) {
+	refused := func(n int) func(*user) { return func(u *user) { u.b.Refused(at(n), errAt(n)) } }
+	up := func(n int) func(*user) { return func(u *user) { u.up(n) } }
+	elsewhere := func(n int) func(*user) {
+		return func(u *user) { u.b.Refused(at(n), fmt.Errorf("%w: %w", errAt(n), netio.ErrElsewhere)) }
+	}
+	dial := (*user).Dial
+	for _, x := range []struct {
+		name  string
+		steps []step
+		want  []string
+		state string
+	}{
+		{"the best one has a longer head start", []step{ms(0, dial), ms(1300, nil)}, []string{"0 open 1", "250 open 2", "1250 open 101"}, "dialing"},
+		{"one that is refused costs nothing", []step{ms(0, dial), ms(10, refused(1)), ms(20, refused(2)), ms(21, nil)}, []string{"0 open 1", "10 open 2", "20 open 101"}, "dialing"},
+		{
+			"what worked is first among its own only",
+			[]step{ms(0, dial), ms(10, refused(1)), ms(20, refused(2)), ms(300, up(102)), ms(310, refused(101)), ms(320, (*user).Greeted), ms(330, (*user).lose), ms(330, func(u *user) { u.Rest() }), ms(400, dial), ms(500, refused(1)), ms(510, refused(2)), ms(511, nil)},
+			[]string{"0 open 1", "10 open 2", "20 open 101", "270 open 102", "330 tried, <nil>, waiting", "400 open 1", "500 open 2", "510 open 102"},
+			"dialing",
+		},
+		{
+			"that a peer is elsewhere is no reason beside another one",
+			[]step{ms(0, dial), ms(0, elsewhere(1)), ms(0, elsewhere(2)), ms(1, refused(101)), ms(2, refused(102)), ms(3, nil)},
+			[]string{"0 open 1", "0 open 2", "0 open 101", "1 open 102", "2 tried, refused by 101 and refused by 102, waiting"},
+			"waiting",
+		},
+		{
+			"that a peer is elsewhere is the reason if there is no other",
+			[]step{ms(0, func(u *user) { u.Addresses = u.Addresses[:1] }), ms(0, dial), ms(1, elsewhere(1)), ms(2, nil)},
+			[]string{"0 open 1", "1 tried, refused by 1: " + netio.ErrElsewhere.Error() + ", waiting"},
+			"waiting",
+		},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			first := step{0, func(u *user) { u.Addresses = []dialer.Target{at(1), at(2), at(101), at(102)} }}
+			play(t, 1, append([]step{first}, x.steps...), x.want, x.state)
+		})
+	}
+}
+
 // What becomes of a contact when its peer has other addresses.
 func TestOtherAddresses(t *testing.T) {
 	now := func(numbers ...int) func(*user) {
 		return func(u *user) {
-			var addresses []netip.AddrPort
+			var addresses []dialer.Target
 			for _, n := range numbers {
 				addresses = append(addresses, at(n))
 			}

@@ -82,6 +82,12 @@ func (e *endpoint) Remote() netip.AddrPort {
 	return e.remote
 }
 
+// Backend implements netio.Endpoint.
+func (e *endpoint) Backend() string {
+	e.b.checkThread("Backend")
+	return e.b.cfg.Name
+}
+
 // Capabilities implements netio.Endpoint.
 func (e *endpoint) Capabilities() netio.Capabilities {
 	e.b.checkThread("Capabilities")

@@ -47,6 +47,9 @@ type Backend struct {
 type Transport interface {
 	reactor.PrepareWaiter
 
+	// Name returns the name of the backend.
+	Name() string
+
 	// Listen opens a listen endpoint, which is enqueued next. Mu is held.
 	Listen(addr netip.AddrPort, p *netio.Params) (Listener, error)
 

@@ -22,6 +22,8 @@ type transport struct {
 	ends, frees atomic.Int32
 }
 
+func (b *transport) Name() string { return "test" }
+
 func (b *transport) PrepareWait() bool {
 	b.Turn.Lock()
 	defer b.Turn.Unlock()

@@ -77,6 +77,9 @@ func (e *Endpoint) Init(b *Backend, self Self, q *Queue, remote netip.AddrPort, 
 // Local implements netio.Endpoint.
 func (e *Endpoint) Local() netip.AddrPort { return e.LocalAddr }
 
+// Backend implements netio.Endpoint.
+func (e *Endpoint) Backend() string { return e.backend.transport.Name() }
+
 // Remote implements netio.Endpoint.
 func (e *Endpoint) Remote() netip.AddrPort { return e.remote }
 
