@@ -51,7 +51,7 @@ func TestPublisher_anAnnouncedAddressLeaves(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				host := &changingHost{changed: make(chan struct{}), all: []netip.Addr{listen.Addr()}}
 				var told []string
-				end := watchAddresses(host, test.l, test.l.At(nil, 64).Addresses, func(events []Event) {
+				end := watchAddresses(host, advertise.Reach{Listeners: []advertise.Listener{test.l}}, func(events []Event) {
 					for _, e := range events {
 						told = append(told, fmt.Sprint(e.Kind, " ", e.Err))
 					}

@@ -76,18 +76,18 @@ func (e *AddressLimitError) Error() string {
 	return fmt.Sprintf("bus: this host has %d addresses, and its entry names %d, the first of each network first: set Advertise to name others", e.Has, e.Named)
 }
 
-// newPlace returns what is to be announced for a listener.
+// newPlace returns what is to be announced.
 //
 // Errors: those of the system.
-func newPlace(host hostaddr.Host, l advertise.Listener) (advertise.Place, error) {
-	if !l.Follows() {
-		return l.At(nil, directory.MaxAddresses), nil
+func newPlace(host hostaddr.Host, r advertise.Reach) (advertise.Place, error) {
+	if !r.Follows() {
+		return r.At(nil, directory.MaxAddresses), nil
 	}
 	all, err := host.Addresses()
 	if err != nil {
-		return advertise.Place{}, fmt.Errorf("bus: find the addresses to advertise for %v: %w", l.Listen, err)
+		return advertise.Place{}, fmt.Errorf("bus: find the addresses to advertise: %w", err)
 	}
-	return l.At(all, directory.MaxAddresses), nil
+	return r.At(all, directory.MaxAddresses), nil
 }
 
 // showPlace adds what is announced, if it is not nil, to a state.
@@ -95,12 +95,21 @@ func showPlace(p *advertise.Place, st *state.State) {
 	if p == nil {
 		return
 	}
-	for _, addr := range p.Addresses {
-		st.Addresses = append(st.Addresses, addr.String())
+	st.Addresses = texts(p.Addresses)
+	for _, way := range p.Ways {
+		st.Ways = append(st.Ways, state.Way{Backend: way.Backend, Addresses: texts(way.Addresses)})
 	}
 	if p.Monitor.IsValid() {
 		st.Monitor = p.Monitor.String()
 	}
+}
+
+// texts returns addresses as texts.
+func texts(addresses []netip.AddrPort) (all []string) {
+	for _, addr := range addresses {
+		all = append(all, addr.String())
+	}
+	return all
 }
 
 // placeRetry is when a place is announced again after the directory has failed.
@@ -113,8 +122,8 @@ const placeRetry = 10 * time.Second
 //   - announce: called one at a time. ErrClosed and directory.ErrWithdrawn end it; after
 //     another error, that of the directory, it is called again.
 //   - Result: ends it, and does not wait: a directory that hangs keeps announce.
-func followHost(host hostaddr.Host, l advertise.Listener, at advertise.Place, announce func(advertise.Place) error) (end func()) {
-	if !l.Follows() {
+func followHost(host hostaddr.Host, r advertise.Reach, at advertise.Place, announce func(advertise.Place) error) (end func()) {
+	if !r.Follows() {
 		return func() {}
 	}
 	changed, stop := host.Watch()
@@ -132,7 +141,7 @@ func followHost(host hostaddr.Host, l advertise.Listener, at advertise.Place, an
 			}
 			all, err := host.Addresses()
 			if err == nil {
-				p := l.At(all, directory.MaxAddresses)
+				p := r.At(all, directory.MaxAddresses)
 				if p.Equal(at) {
 					continue
 				}
@@ -155,7 +164,7 @@ func followHost(host hostaddr.Host, l advertise.Listener, at advertise.Place, an
 //
 //   - had: what was announced before; nil: nothing.
 func placeEvents(p advertise.Place, had *advertise.Place) (all []Event) {
-	if had != nil && !slices.Equal(had.Addresses, p.Addresses) {
+	if had != nil && !slices.Equal(had.Addresses, p.Addresses) { // Ways have the same addresses, or names
 		all = append(all, Event{Kind: Announced, Addresses: p.Addresses})
 	}
 	if p.LeftOut > 0 && (had == nil || had.LeftOut == 0) {
@@ -189,12 +198,13 @@ func (e *AddressGoneError) Error() string {
 // that the host does not have is that of a router, and is not told of.
 //
 //   - Result: ends it, and does not wait.
-func watchAddresses(host hostaddr.Host, l advertise.Listener, announced []netip.AddrPort, tell func([]Event)) (end func()) {
-	if len(l.Advertise) == 0 && l.Listen.Addr().IsUnspecified() {
+func watchAddresses(host hostaddr.Host, r advertise.Reach, tell func([]Event)) (end func()) {
+	announced := r.Fixed()
+	if len(announced) == 0 {
 		return func() {} // followHost announces what the host has
 	}
 	all, err := host.Addresses()
-	had := slices.DeleteFunc(slices.Clone(announced), func(a netip.AddrPort) bool { return a.Addr().IsLoopback() || !has(all, a) })
+	had := slices.DeleteFunc(announced, func(a netip.AddrPort) bool { return a.Addr().IsLoopback() || !has(all, a) })
 	if err != nil || len(had) == 0 {
 		return func() {}
 	}

@@ -34,10 +34,8 @@ func clientEntry(e directory.Entry, wanted tags.Set, monitor netip.AddrPort) dir
 	return e
 }
 
-// monitorOnly returns a listener of which nothing but the monitor is announced.
-func monitorOnly(monitor netip.AddrPort) advertise.Listener {
-	return advertise.Listener{Listen: monitor, Monitor: monitor}
-}
+// monitorOnly returns the reach of a program of which nothing but the monitor is announced.
+func monitorOnly(monitor netip.AddrPort) advertise.Reach { return advertise.Reach{Monitor: monitor} }
 
 // list lists a client, whose monitor may be wherever the addresses of the host say.
 //

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/internal/hostaddr"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/validate"
@@ -201,6 +202,11 @@ type Listening struct {
 	// of the host's interfaces that others may dial, as they change (adr/0028).
 	Advertise []netip.AddrPort
 
+	// Also are other places to listen at, of a program with several backends. Each backend
+	// listens at Listen, or at those of these that name it, and one within the host at a name that it chooses.
+	// At most 64.
+	Also []Listener
+
 	host hostaddr.Host // whose addresses are announced; set by tests only
 }
 
@@ -211,7 +217,26 @@ func (c *Listening) setDefaults() {
 	}
 }
 
-func (c *Listening) check(v *validate.Violations) { checkAdvertise(v, c.Advertise) }
+func (c *Listening) check(v *validate.Violations) {
+	checkAdvertise(v, c.Advertise)
+	if n := len(c.Also); n > directory.MaxAddresses {
+		v.Add("Also has %d places, want at most %d", n, directory.MaxAddresses)
+		return
+	}
+	for i, at := range c.Also {
+		if at.Backend == "" || !at.Listen.IsValid() {
+			v.Add("Also[%d] is %q at %v, want a backend and an address", i, at.Backend, at.Listen)
+		}
+		checkAdvertise(v, at.Advertise)
+	}
+}
+
+// Listener is a place to listen at.
+type Listener struct {
+	Backend   string           // its name: "tcp", "rdma:verbs"
+	Listen    netip.AddrPort   // as Listening.Listen
+	Advertise []netip.AddrPort // as Listening.Advertise
+}
 
 // Dialing is the part of a configuration that says how a Subscriber or a Sender comes to
 // its peers.

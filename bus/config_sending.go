@@ -123,26 +123,37 @@ func (c *Sending) messageMemory() int {
 	return (mostFraming + c.MaxMessageBytes + n - 1) / n * n
 }
 
-// memory makes the memory that a publisher holds from its beginning: the pool of its
-// pages and the cache, or nil. c has its defaults.
+// checkMemory returns why the machine has not the memory that a publisher holds from its beginning.
+// c has its defaults.
 //
-// Errors: netio.ErrNoMemory and others of the system, wrapped with the sizes and
-// the fields that ask for them.
-func (c *Sending) memory() (pool *netio.Pool, kept *cache.Cache, err error) {
-	pages := c.PoolBytes / c.PageBytes
-	forPool := int64(c.PoolBytes) + int64(pages*fanout.PageStateBytes)
+// Errors: netio.ErrNoMemory, wrapped with the sizes and the fields that ask for them.
+func (c *Sending) checkMemory() error {
+	forPool := int64(c.PoolBytes) + int64(c.pages()*fanout.PageStateBytes)
 	if err := netio.CheckMemory(forPool); err != nil {
-		return nil, nil, c.poolError(err)
+		return c.poolError(err)
 	}
-	if c.CacheMessages > 0 {
-		if err := netio.CheckMemory(int64(c.CacheBytes)); err != nil {
-			return nil, nil, c.cacheError(err)
-		}
-		if err := netio.CheckMemory(forPool + int64(c.CacheBytes)); err != nil {
-			return nil, nil, c.cacheError(fmt.Errorf("beside a pool of %d bytes: %w", c.PoolBytes, err))
-		}
+	if c.CacheMessages == 0 {
+		return nil
 	}
-	if pool, err = netio.NewPool(pages, c.PageBytes); err != nil {
+	if err := netio.CheckMemory(int64(c.CacheBytes)); err != nil {
+		return c.cacheError(err)
+	}
+	if err := netio.CheckMemory(forPool + int64(c.CacheBytes)); err != nil {
+		return c.cacheError(fmt.Errorf("beside a pool of %d bytes: %w", c.PoolBytes, err))
+	}
+	return nil
+}
+
+// memory makes that memory: the pool of the pages, and the cache, or nil.
+//
+//   - share: other processes of the host are to read the pages.
+//   - Errors: netio.ErrNoMemory and others of the system, wrapped as by checkMemory.
+func (c *Sending) memory(share bool) (pool *netio.Pool, kept *cache.Cache, err error) {
+	newPool := netio.NewPool
+	if share {
+		newPool = netio.NewSharedPool
+	}
+	if pool, err = newPool(c.pages(), c.PageBytes); err != nil {
 		return nil, nil, c.poolError(err)
 	}
 	if c.CacheMessages > 0 {
@@ -152,6 +163,9 @@ func (c *Sending) memory() (pool *netio.Pool, kept *cache.Cache, err error) {
 	}
 	return pool, kept, nil
 }
+
+// pages returns how many pages the pool has.
+func (c *Sending) pages() int { return c.PoolBytes / c.PageBytes }
 
 func (c *Sending) cacheError(err error) error {
 	return fmt.Errorf("bus: CacheBytes is %d: %w", c.CacheBytes, err)

@@ -89,6 +89,7 @@ type Peer struct {
 	Host     string
 	PID      int
 	Addr     netip.AddrPort // its address on this connection
+	Backend  string         // of this connection: "tcp", "shm"
 }
 
 // String returns, for example, "readout@host1:4711 (10.0.0.1:40000)". A peer without name

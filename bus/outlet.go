@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/ways"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -33,7 +35,7 @@ type outlet struct {
 func newOutlet(s *senderImpl) *outlet {
 	out := &outlet{sender: s}
 	s.dialer.Prepare(&out.contact.Contact, out)
-	out.contact.report, out.contact.host = s.pub.event, s.pub.host
+	out.contact.report, out.contact.host, out.contact.ours = s.pub.event, s.pub.host, s.pub.backends
 	return out
 }
 
@@ -53,10 +55,10 @@ func (out *outlet) Gone() (steps int) {
 }
 
 // Open implements dialer.User.
-func (out *outlet) Open(addr netip.AddrPort) error {
+func (out *outlet) Open(to dialer.Target) error {
 	p := out.sender.pub.params()
 	p.Context = out
-	return out.contact.open(&out.sender.dialer, out.sender.pub.backend, addr, p)
+	return out.contact.open(&out.sender.dialer, to, p)
 }
 
 // Wanted implements dialer.User.
@@ -66,7 +68,7 @@ func (out *outlet) Wanted() bool {
 
 // consider dials if a connection is wanted.
 func (out *outlet) consider() {
-	if !out.contact.Idle() || !out.Wanted() || !out.contact.speakable(out.sender.pub.backend.Name(), out.fits()) {
+	if !out.contact.Idle() || !out.Wanted() || !out.contact.speakable(out.fits()) {
 		return
 	}
 	p := out.sender.pub
@@ -267,7 +269,7 @@ func (h senderHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	h.sender.dialer.Refused(addr, err)
+	h.sender.dialer.Refused(h.sender.pub.backends.Refused(addr, err), err)
 }
 
 // OnConnectionClosed implements netio.Handler.
@@ -275,7 +277,7 @@ func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, caus
 	l, ours := ep.Context().(*link)
 	if !ours { // a connection to another address was faster
 		if !h.publisher.closer.Begun() {
-			h.sender.dialer.Freed(ep.Remote())
+			h.sender.dialer.Freed(ways.TargetOf(ep))
 		}
 		return
 	}

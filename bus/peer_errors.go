@@ -43,15 +43,15 @@ func (e *LoopbackError) Unwrap() error { return e.Err }
 // explain returns the error of a try to connect: a *LoopbackError if the reason is that
 // the peer announces itself to its own host only.
 func (c *peerContact) explain(err error) error {
-	if c.entry.Host == "" || c.host == "" || c.entry.Host == c.host || len(c.Addresses) == 0 {
+	if c.entry.Host == "" || c.host == "" || c.entry.Host == c.host || len(c.Addresses) == 0 || c.ours.Named(c.entry.Backend) == nil {
 		return err
 	}
-	for _, addr := range c.Addresses {
+	for _, addr := range c.entry.Addresses {
 		if !addr.Addr().Unmap().IsLoopback() {
 			return err
 		}
 	}
-	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addresses: c.Addresses, Err: err}
+	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addresses: c.entry.Addresses, Err: err}
 }
 
 // SizeError reports that one side of a connection may send more at once than the other one takes. That

@@ -25,6 +25,7 @@ import (
 	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/toptags"
+	"tagbus/bus/internal/ways"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -64,13 +65,13 @@ type publisherImpl struct {
 	role       string    // of this side, in its hello
 	ownership  ownership // of tags
 	backend    netio.Backend
+	backends   ways.Backends // of which it consists
 	loop       netio.Loop
-	listen     netio.ListenEndpoint
+	place      announcement // of a sender: none
 	registered directory.Registration
 	withdrawal withdrawal
 	announcing sync.Mutex      // around changes of fan.served and of the directory entry; before fan.Mu
 	announced  directory.Entry // guarded by announcing
-	unfollow   func()          // the addresses of the host; nil before, and of a sender
 
 	// Guarded by fan.Mu.
 	state          publisherState
@@ -104,9 +105,8 @@ type publisherImpl struct {
 
 	entry entryTrouble
 
-	watch  *toptags.Watch                  // over the tags
-	opened time.Time                       // does not change
-	at     atomic.Pointer[advertise.Place] // announced; nil before, and of a sender
+	watch  *toptags.Watch // over the tags
+	opened time.Time      // does not change
 
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
@@ -133,15 +133,14 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := newPublisher(cfg.withDefaults(), nil)
+	if err := self(cfg.Access, acl.Publish, cfg.Tags); err != nil {
+		return nil, err
+	}
+	p, err := newPublisher(open, func(p *publisherImpl) netio.Handler { return publisherHandler{p} }, cfg.withDefaults(), nil)
 	if err != nil {
 		return nil, err
 	}
-	err = self(cfg.Access, acl.Publish, cfg.Tags)
-	if err == nil {
-		err = p.start(open, publisherHandler{p})
-	}
-	if err == nil {
+	if err = p.start(); err == nil {
 		err = p.serve(dir)
 	}
 	if err != nil {
@@ -150,12 +149,13 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	return &p.Publisher, nil
 }
 
-// newPublisher makes a publisher that has no backend yet. cfg has its defaults.
+// newPublisher makes a publisher with its backend and its memory. cfg has its defaults.
 //
+//   - handler: returns what the backend reports to.
 //   - unowned: the error for a tag that no connection wants; nil: the message is dropped.
-func newPublisher(cfg PublisherConfig, unowned error) (*publisherImpl, error) {
-	pool, cache, err := cfg.memory()
-	if err != nil {
+//   - Errors: those of open; as Sending.checkMemory and Sending.memory.
+func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler, cfg PublisherConfig, unowned error) (*publisherImpl, error) {
+	if err := cfg.checkMemory(); err != nil {
 		return nil, err
 	}
 	p := &publisherImpl{
@@ -174,8 +174,18 @@ func newPublisher(cfg PublisherConfig, unowned error) (*publisherImpl, error) {
 	p.users.Store(1)
 	p.watch = toptags.New(&p.fan)
 	p.accounts.Clock = &p.fan.Second
-	p.pool, p.maxRemoved = pool, maxRemovedTags
+	p.maxRemoved = maxRemovedTags
 	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
+	var err error
+	if p.backend, err = open(handler(p)); err != nil {
+		return nil, err
+	}
+	p.backends, p.loop = ways.Of(p.backend), p.backend.Loop()
+	pool, cache, err := cfg.memory(p.backends.Shares())
+	if err != nil {
+		return nil, errors.Join(err, p.backend.Close())
+	}
+	p.pool = pool
 	p.fan.Init(fanout.Config{
 		Served: cfg.Tags, Pool: pool, Cache: cache,
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,
@@ -188,12 +198,8 @@ func newPublisher(cfg PublisherConfig, unowned error) (*publisherImpl, error) {
 	return p, nil
 }
 
-// start opens the backend, which reports to h.
-func (p *publisherImpl) start(open netio.Opener, h netio.Handler) (err error) {
-	if p.backend, err = open(h); err != nil {
-		return err
-	}
-	p.loop = p.backend.Loop()
+// start begins what a publisher does by itself.
+func (p *publisherImpl) start() (err error) {
 	p.door.open(p.cfg.Access, p.loop.Post, &p.alarms, p.reviewAccess)
 	p.work = workqueue.New(p.loop.Post)
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
@@ -220,23 +226,22 @@ func (p *publisherImpl) params() netio.Params {
 
 // serve listens, and announces that in dir.
 func (p *publisherImpl) serve(dir directory.Directory) (err error) {
-	if p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, p.params()); err != nil {
+	problem := func(err error) { p.tell([]Event{{Kind: Problem, Err: err}}) }
+	if err = p.place.open(p.backends, &p.cfg.Listening, p.cfg.Monitor, p.params(), problem); err != nil {
 		return err
 	}
-	l := advertise.Listener{Listen: p.listen.Addr(), Advertise: p.cfg.Advertise, Monitor: p.cfg.Monitor}
-	at, err := newPlace(p.cfg.host, l)
+	at, err := newPlace(p.cfg.host, p.place.reach)
 	if err != nil {
 		return err
 	}
 	p.announced = p.describe(at)
-	p.at.Store(&at)
+	p.place.at.Store(&at)
 	if p.registered, err = directory.Patient(dir).Announce(p.announced); err != nil {
 		return err
 	}
 	reportEntry(p.registered, p.loop, &p.entry, p.event)
 	p.tell(placeEvents(at, nil))
-	follows, watches := followHost(p.cfg.host, l, at, p.move), watchAddresses(p.cfg.host, l, at.Addresses, p.tell)
-	p.unfollow = func() { follows(); watches() }
+	p.place.follow(&p.cfg.Listening, at, p.move, p.tell)
 	return nil
 }
 
@@ -244,7 +249,7 @@ func (p *publisherImpl) serve(dir directory.Directory) (err error) {
 func (p *publisherImpl) describe(at advertise.Place) directory.Entry {
 	return directory.Entry{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		Backend: p.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: p.cfg.Tags,
+		Backend: p.backends.Last().Name(), Addresses: at.Addresses, Ways: at.Ways, Monitor: at.Monitor, Tags: p.cfg.Tags,
 		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes, Since: time.Now(),
 	}
 }
@@ -256,11 +261,11 @@ func (p *publisherImpl) describe(at advertise.Place) directory.Entry {
 func (p *publisherImpl) move(at advertise.Place) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
-	p.announced.Addresses, p.announced.Monitor = at.Addresses, at.Monitor
+	p.announced.Addresses, p.announced.Ways, p.announced.Monitor = at.Addresses, at.Ways, at.Monitor
 	if err := p.announce(p.Tags(), p.announced.Since); err != nil {
 		return err
 	}
-	p.tell(placeEvents(at, p.at.Swap(&at)))
+	p.tell(placeEvents(at, p.place.at.Swap(&at)))
 	return nil
 }
 
@@ -271,10 +276,11 @@ func (p *publisherImpl) tell(events []Event) {
 	}
 }
 
-// Addr returns the address on which the publisher listens, with the real port.
+// Addr returns the address on which the publisher listens, with the real port: the first one of
+// the last backend, if it has several.
 //
 //go:noinline
-func (handle *Publisher) Addr() netip.AddrPort { return publisherOf(handle).listen.Addr() }
+func (handle *Publisher) Addr() netip.AddrPort { return publisherOf(handle).place.addr() }
 
 // Instance returns the publisher's id: a nuid, new for every Publisher.
 //

@@ -32,20 +32,18 @@ func (p *publisherImpl) close() (later bool, err error) {
 	p.door.close()
 	p.withdraw()
 	errs := []error{p.fan.End(), p.alarms.Close()}
-	if p.backend != nil {
-		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
-			p.abortJobs() // on the loop, or there is none any more
-		}
-		errs = append(errs, p.backend.Close())
-		if p.observers != nil && !p.loop.OnAnyLoop() {
-			p.observers.Wait()
-		}
+	if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
+		p.abortJobs() // on the loop, or there is none any more
+	}
+	errs = append(errs, p.backend.Close())
+	if p.observers != nil && !p.loop.OnAnyLoop() {
+		p.observers.Wait()
 	}
 	p.fan.Mu.Lock()
 	p.noteDrained()
 	p.fan.Mu.Unlock()
 	errs = append(errs, p.leave())
-	if p.loop == nil || !p.loop.OnAnyLoop() { // else it goes on by itself: a storage that does not answer holds up no loop
+	if !p.loop.OnAnyLoop() { // else it goes on by itself: a storage that does not answer holds up no loop
 		errs = append(errs, p.withdrawal.wait(context.Background()))
 	}
 	return false, errors.Join(errs...)
@@ -53,9 +51,7 @@ func (p *publisherImpl) close() (later bool, err error) {
 
 // withdraw begins to leave the directory, in which a sender is not.
 func (p *publisherImpl) withdraw() {
-	if p.unfollow != nil {
-		p.unfollow()
-	}
+	p.place.end()
 	p.withdrawal.begin(p.registered, &p.entry)
 }
 

@@ -55,8 +55,8 @@ func (p *publisherImpl) portray(role state.Role, q state.Question, now time.Time
 	served := p.Tags()
 	st.Tags, st.TagParts = portrait.Text(served, served.Parts())
 	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, portrait.Time(p.opened)
-	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backend.Name(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
-	showPlace(p.at.Load(), &st)
+	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backends.Names(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
+	showPlace(p.place.at.Load(), &st)
 	st.Silent, st.Broken = p.silent.Load(), p.broken.all.Load()
 	st.EntryFailing, st.EntryCrowded = p.entry.failing.Load(), p.entry.crowded.Load()
 	st.KnownTags = p.fan.KnownTags()

@@ -42,11 +42,9 @@ type receiverImpl struct {
 	cfg        ReceiverConfig
 	sub        *subscriberImpl // which counts and delivers
 	in         *subscriptionImpl
-	listen     netio.ListenEndpoint
+	place      announcement
 	registered directory.Registration
 	withdrawal withdrawal
-	at         atomic.Pointer[advertise.Place] // announced; nil before
-	unfollow   func()                          // the addresses of the host; nil before
 	draining   atomic.Bool
 
 	// Loop only.
@@ -95,26 +93,24 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 
 // serve listens, and announces that in dir.
 func (r *receiverImpl) serve(dir directory.Directory) (err error) {
-	r.listen, err = r.sub.backend.OpenListenEndpoint(r.cfg.Listen, netio.Params{
+	problem := func(err error) { r.tell([]Event{{Kind: Problem, Err: err}}) }
+	if err = r.place.open(r.sub.backends, &r.cfg.Listening, r.cfg.Monitor, netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: r.sub.cfg.MaxMessageBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
-	})
+	}, problem); err != nil {
+		return err
+	}
+	at, err := newPlace(r.cfg.host, r.place.reach)
 	if err != nil {
 		return err
 	}
-	l := advertise.Listener{Listen: r.listen.Addr(), Advertise: r.cfg.Advertise, Monitor: r.cfg.Monitor}
-	at, err := newPlace(r.cfg.host, l)
-	if err != nil {
-		return err
-	}
-	r.at.Store(&at)
+	r.place.at.Store(&at)
 	if r.registered, err = directory.Patient(dir).Announce(r.describe(at)); err != nil {
 		return err
 	}
 	reportEntry(r.registered, r.sub.loop, &r.sub.counters.entry, r.sub.event)
 	r.tell(placeEvents(at, nil))
-	follows, watches := followHost(r.cfg.host, l, at, r.move), watchAddresses(r.cfg.host, l, at.Addresses, r.tell)
-	r.unfollow = func() { follows(); watches() }
+	r.place.follow(&r.cfg.Listening, at, r.move, r.tell)
 	return nil
 }
 
@@ -122,7 +118,7 @@ func (r *receiverImpl) serve(dir directory.Directory) (err error) {
 func (r *receiverImpl) describe(at advertise.Place) directory.Entry {
 	return directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
-		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: r.cfg.Tags,
+		Role: directory.Receiver, Backend: r.sub.backends.Last().Name(), Addresses: at.Addresses, Ways: at.Ways, Monitor: at.Monitor, Tags: r.cfg.Tags,
 		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes, Since: r.sub.opened,
 	}
 }
@@ -134,7 +130,7 @@ func (r *receiverImpl) move(at advertise.Place) error {
 	if err := r.registered.Update(r.describe(at)); err != nil {
 		return err
 	}
-	r.tell(placeEvents(at, r.at.Swap(&at)))
+	r.tell(placeEvents(at, r.place.at.Swap(&at)))
 	return nil
 }
 
@@ -147,16 +143,14 @@ func (r *receiverImpl) tell(events []Event) {
 
 // withdraw begins to leave the directory.
 func (r *receiverImpl) withdraw() {
-	if r.unfollow != nil {
-		r.unfollow()
-	}
+	r.place.end()
 	r.withdrawal.begin(r.registered, &r.sub.counters.entry)
 }
 
 // Addr returns the address on which the receiver listens, with the real port.
 //
 //go:noinline
-func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).listen.Addr() }
+func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).place.addr() }
 
 // Instance returns the receiver's id: a nuid, new for every Receiver.
 //

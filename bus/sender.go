@@ -71,12 +71,12 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	p, err := newPublisher(cfg.publisher().withDefaults(), ErrNoReceiver)
+	s := &senderImpl{outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	p, err := newPublisher(open, func(p *publisherImpl) netio.Handler { return senderHandler{publisherHandler{p}, s} }, cfg.publisher().withDefaults(), ErrNoReceiver)
 	if err != nil {
 		return nil, err
 	}
-	s := &senderImpl{pub: p, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
-	s.is = s
+	s.pub, s.is = p, s
 	s.wants.Store(&cfg.Tags)
 	s.directory = discovery.Follower[*outlet]{
 		Role: directory.Receiver, Users: s.outlets, Create: func() *outlet { return newOutlet(s) },
@@ -84,7 +84,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	}
 	s.owners.sender = s
 	p.role, p.ownership, p.action = subscription.RoleSender, &s.owners, acl.Receive
-	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
+	if err = p.start(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, helloTimeout)
@@ -307,6 +307,6 @@ func (s *senderImpl) close() (later bool, err error) {
 func (s *senderImpl) listed() (e directory.Entry, ok bool) {
 	p := s.pub
 	return clientEntry(directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backend.Name(), Since: p.opened,
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Last().Name(), Since: p.opened,
 	}, *s.wants.Load(), p.cfg.Monitor), !s.ended.Load()
 }

@@ -5,13 +5,13 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/ways"
 	"tagbus/bus/state"
 	"tagbus/internal/backoff"
 	"tagbus/internal/sanitize"
@@ -37,12 +37,12 @@ func tooMany(kind error, full *admission.Full, limit string) error {
 
 // peerOf returns the peer that has said hello.
 func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
-	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote()}
+	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote(), Backend: ep.Backend()}
 }
 
 // portray returns the state of a peer that is connected since a time, without its counts.
 func (p *Peer) portray(since time.Time) state.Peer {
-	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Since: portrait.Time(since)}
+	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Backend: p.Backend, Since: portrait.Time(since)}
 	if p.Addr.IsValid() {
 		st.Address = p.Addr.String()
 	}
@@ -116,6 +116,7 @@ type peerContact struct {
 	ended   bool             // one side said goodbye: never dial again
 	refusal string           // reported last, so that each try does not report it again
 	host    string           // of this side, as it calls itself
+	ours    ways.Backends    // of this side
 	again   backoff.Reminder // of a *LoopbackError
 	report  func(Event)
 
@@ -126,7 +127,7 @@ type peerContact struct {
 // list takes over the entry of the directory.
 func (c *peerContact) list(e directory.Entry) {
 	c.entry, c.listed = e, true
-	c.Revise(e.Addresses)
+	c.Revise(c.ours.Targets(e))
 }
 
 // reportRefusal reports why there is no connection, once for all tries that end
@@ -145,18 +146,18 @@ func (c *peerContact) reportRefusal(err error) {
 
 // describe returns what the directory says of the peer.
 func (c *peerContact) describe() *Peer {
-	return &Peer{Instance: c.entry.Instance, Name: c.entry.Name, Host: c.entry.Host, PID: c.entry.PID, Addr: c.Address()}
+	to := c.Address()
+	return &Peer{Instance: c.entry.Instance, Name: c.entry.Name, Host: c.entry.Host, PID: c.entry.PID, Addr: to.Addr, Backend: to.Backend}
 }
 
 // speakable reports whether this program can talk to the peer. If not, an event has the
 // reason, once for all tries that end the same way.
 //
-//   - ours: the backend of this program.
 //   - fits: nil if the messages of the two sides fit each other.
-func (c *peerContact) speakable(ours string, fits error) bool {
+func (c *peerContact) speakable(fits error) bool {
 	err := fits
-	if c.entry.Backend != ours {
-		err = &BackendError{c.entry.Role, c.entry.Backend, ours}
+	if len(c.Addresses) == 0 {
+		err = &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names()}
 	}
 	if err != nil {
 		c.reportRefusal(err)
@@ -165,9 +166,9 @@ func (c *peerContact) speakable(ours string, fits error) bool {
 }
 
 // open begins to open a connection to an address of the peer.
-func (c *peerContact) open(d *dialer.Dialer, b netio.Backend, addr netip.AddrPort, p netio.Params) error {
-	err := b.OpenEndpoint(addr, p)
-	if errors.Is(err, netio.ErrEndpointExists) && d.Connected(addr) {
+func (c *peerContact) open(d *dialer.Dialer, to dialer.Target, p netio.Params) error {
+	err := c.ours.Open(to, p)
+	if errors.Is(err, netio.ErrEndpointExists) && d.Connected(to) {
 		return ErrStaleEntry // another peer has this address, with an entry of its own
 	}
 	return err
@@ -176,7 +177,7 @@ func (c *peerContact) open(d *dialer.Dialer, b netio.Backend, addr netip.AddrPor
 // established takes over a connection that this side has dialed. It reports whether that
 // is the contact's: another one that was faster stays, and this one is closed.
 func (c *peerContact) established(ep netio.Endpoint) bool {
-	if !c.Established(ep.Remote()) {
+	if !c.Established(ways.TargetOf(ep)) {
 		_ = ep.Close()
 		return false
 	}
@@ -193,7 +194,7 @@ func (c *peerContact) accepted(ep netio.Endpoint) {
 // take notes the connection, whose peer has not said hello yet.
 func (c *peerContact) take(ep netio.Endpoint) {
 	c.ep, c.peer = ep, c.describe()
-	c.peer.Addr = ep.Remote()
+	c.peer.Addr, c.peer.Backend = ep.Remote(), ep.Backend()
 }
 
 // greeted notes that the peer has sent a valid hello.

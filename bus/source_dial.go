@@ -4,11 +4,11 @@ package bus
 
 import (
 	"fmt"
-	"net/netip"
 	"time"
 
 	"tagbus/acl"
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/dialer"
 	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -26,8 +26,8 @@ type dialing struct {
 }
 
 // Open implements dialer.User.
-func (d *dialing) Open(addr netip.AddrPort) error {
-	return d.src.contact.open(&d.src.sub.dialer, d.src.sub.backend, addr, netio.Params{
+func (d *dialing) Open(to dialer.Target) error {
+	return d.src.contact.open(&d.src.sub.dialer, to, netio.Params{
 		Receive: netio.ReceiveParams{
 			MaxMessageBytes:   frameBytes(d.src.contact.entry.PageBytes, d.src.contact.entry.MaxMessageBytes),
 			FirstMessageBytes: subscription.MaxHelloBytes,
@@ -94,7 +94,7 @@ func (d *dialing) look() {
 
 // begin dials for a subscription that the publisher concerns.
 func (d *dialing) begin() {
-	if d.src.contact.Idle() && d.may() && d.src.sub.sources[d.src.contact.entry.Instance] == d.src && d.src.contact.speakable(d.src.sub.backend.Name(), d.fits()) {
+	if d.src.contact.Idle() && d.may() && d.src.sub.sources[d.src.contact.entry.Instance] == d.src && d.src.contact.speakable(d.fits()) {
 		d.src.contact.Dial()
 	}
 }

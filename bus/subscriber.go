@@ -24,6 +24,7 @@ import (
 	"tagbus/bus/internal/listing"
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/ways"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -53,6 +54,7 @@ type subscriberImpl struct {
 	opened   time.Time
 	host     string
 	backend  netio.Backend
+	backends ways.Backends // of which it consists
 	loop     netio.Loop
 
 	laneMu      sync.Mutex
@@ -154,7 +156,7 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	if s.backend, err = open(h); err != nil {
 		return err
 	}
-	s.loop = s.backend.Loop()
+	s.backends, s.loop = ways.Of(s.backend), s.backend.Loop()
 	s.work = workqueue.New(s.loop.Post)
 	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
@@ -254,7 +256,7 @@ func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	s.dialer.Refused(addr, err)
+	s.dialer.Refused(s.backends.Refused(addr, err), err)
 }
 
 // OnConnectionClosed implements netio.Handler.
@@ -264,7 +266,7 @@ func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, 
 	case src.contact.ep == ep:
 		src.lost(cause)
 	case !s.closed.Load(): // a connection to another address was faster
-		s.dialer.Freed(ep.Remote())
+		s.dialer.Freed(ways.TargetOf(ep))
 	}
 }
 

@@ -125,7 +125,7 @@ func (r *receiverImpl) portray(q state.Question) state.State {
 	st := r.sub.portray(q)
 	st.Role = state.Receiver
 	st.Gone = r.sub.pasts.Gone(q.Peers, time.Now(), r.sub.isConnected) // no directory tells of senders
-	showPlace(r.at.Load(), &st)
+	showPlace(r.place.at.Load(), &st)
 	return st
 }
 
@@ -141,7 +141,7 @@ func (s *subscriberImpl) portray(q state.Question) state.State {
 	st := portrait.New(state.Subscriber, portrait.Time(now))
 	st.Tags, st.TagParts = portrait.Text(s.wanted())
 	st.Instance, st.Name, st.Host, st.Since = s.instance, s.cfg.Name, s.host, portrait.Time(s.opened)
-	st.Backend, st.MaxMessageBytes = s.backend.Name(), s.cfg.MaxMessageBytes
+	st.Backend, st.MaxMessageBytes = s.backends.Names(), s.cfg.MaxMessageBytes
 	c := &s.counters
 	var lost ledger.Counts
 	for cause := range lost {

@@ -36,6 +36,21 @@ const poolBookBytes = int(unsafe.Sizeof(Buffer{}) + unsafe.Sizeof((*Buffer)(nil)
 //   - buffers: at least 1. bufferBytes: the capacity of each, at least 1.
 //   - Errors: ErrInvalidParams, ErrNoMemory, or the system's.
 func NewPool(buffers, bufferBytes int) (*Pool, error) {
+	return newPool(buffers, bufferBytes, AllocRegion)
+}
+
+// NewSharedPool is NewPool with a region of AllocSharedRegion. Where the system has no such memory, it
+// is NewPool: a backend in shared memory then copies what it sends.
+func NewSharedPool(buffers, bufferBytes int) (*Pool, error) {
+	return newPool(buffers, bufferBytes, func(n int) ([]byte, error) {
+		if region, err := AllocSharedRegion(n); err == nil {
+			return region, nil
+		}
+		return AllocRegion(n)
+	})
+}
+
+func newPool(buffers, bufferBytes int, alloc func(int) ([]byte, error)) (*Pool, error) {
 	if buffers < 1 || bufferBytes < 1 {
 		return nil, fmt.Errorf("%w: a pool of %d buffers of %d bytes, want at least 1 of 1", ErrInvalidParams, buffers, bufferBytes)
 	}
@@ -46,7 +61,7 @@ func NewPool(buffers, bufferBytes int) (*Pool, error) {
 	if err := CheckMemory(int64(buffers) * int64(stride+poolBookBytes)); err != nil {
 		return nil, err
 	}
-	region, err := AllocRegion(buffers * stride)
+	region, err := alloc(buffers * stride)
 	if err != nil {
 		return nil, err
 	}

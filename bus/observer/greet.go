@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -37,7 +39,7 @@ type Greeting struct {
 // Greet dials one address, says hello, and tells what answers there. The connection is
 // closed then.
 //
-//   - e: an entry that has the address. Which instance answers is not compared.
+//   - e: an entry that has the address, for its Backend. Which instance answers is not compared.
 //   - Errors: *bus.BackendError if this program does not speak its backend; *netio.OpError
 //     if there is no connection; ErrNotTagbus, wrapped, if what answers is no program of
 //     tagbus, or says nothing; ErrTimeout, wrapped; ErrClosed; bus.ErrOnLoop; the cause of
@@ -45,6 +47,7 @@ type Greeting struct {
 //     there was no connection.
 //   - Blocks: until it is known. Not on a loop. Calls for one address wait for each other.
 func (o *Observer) Greet(ctx context.Context, e directory.Entry, addr netip.AddrPort) (Greeting, error) {
+	e.Ways = nil // they have other addresses
 	if err := o.usable(ctx, e); err != nil {
 		return Greeting{}, err
 	}
@@ -55,7 +58,7 @@ func (o *Observer) Greet(ctx context.Context, e directory.Entry, addr netip.Addr
 	begun := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.cfg.Timeout, ErrTimeout)
 	defer cancel()
-	t := &greeted{addr: addr, begun: begun, result: make(chan Greeting, 1)}
+	t := &greeted{to: dialer.Target{Backend: e.Backend, Addr: addr}, begun: begun, result: make(chan Greeting, 1)}
 	if !g.loop.Post(func() { g.greet(t) }) {
 		return Greeting{}, ErrClosed
 	}
@@ -89,19 +92,19 @@ func (o *Observer) greeter() (*greeter, error) {
 	case o.greeting != nil:
 		return o.greeting, nil
 	}
-	g := &greeter{o: o, at: make(map[netip.AddrPort][]*greeted)}
+	g := &greeter{o: o, at: make(map[dialer.Target][]*greeted)}
 	var err error
 	if g.backend, err = o.open(g); err != nil {
 		return nil, err
 	}
-	g.loop = g.backend.Loop()
+	g.ours, g.loop = ways.Of(g.backend), g.backend.Loop()
 	o.greeting = g
 	return g, nil
 }
 
 // greeted is a call of Greet.
 type greeted struct {
-	addr      netip.AddrPort
+	to        dialer.Target
 	begun     time.Time
 	connected atomic.Int64 // nanoseconds after begun; 0: not yet
 	err       error        // written before result
@@ -118,38 +121,39 @@ type greeter struct {
 	netio.NopHandler
 	o       *Observer
 	backend netio.Backend
+	ours    ways.Backends // of which it consists
 	loop    netio.Loop
-	at      map[netip.AddrPort][]*greeted // the first one of each address has the connection
+	at      map[dialer.Target][]*greeted // the first one of each address has the connection
 }
 
 // greet dials, unless another call has the address.
 func (g *greeter) greet(t *greeted) {
-	g.at[t.addr] = append(g.at[t.addr], t)
-	if len(g.at[t.addr]) == 1 {
-		g.dial(t.addr)
+	g.at[t.to] = append(g.at[t.to], t)
+	if len(g.at[t.to]) == 1 {
+		g.dial(t.to)
 	}
 }
 
 // dial dials an address for the first call that is not given up.
-func (g *greeter) dial(addr netip.AddrPort) {
-	for len(g.at[addr]) > 0 {
-		t := g.at[addr][0]
+func (g *greeter) dial(to dialer.Target) {
+	for len(g.at[to]) > 0 {
+		t := g.at[to][0]
 		if !t.over {
-			err := g.backend.OpenEndpoint(addr, params(t, g.o.cfg.Timeout))
+			err := g.ours.Open(to, params(t, g.o.cfg.Timeout))
 			if err == nil {
 				return
 			}
 			t.end(Greeting{}, err)
 		}
-		g.at[addr] = g.at[addr][1:]
+		g.at[to] = g.at[to][1:]
 	}
-	delete(g.at, addr)
+	delete(g.at, to)
 }
 
 // next goes on after the end of the connection of a call.
-func (g *greeter) next(addr netip.AddrPort) {
-	g.at[addr] = g.at[addr][1:]
-	g.dial(addr)
+func (g *greeter) next(to dialer.Target) {
+	g.at[to] = g.at[to][1:]
+	g.dial(to)
 }
 
 // giveUp ends a call without a result.
@@ -196,8 +200,9 @@ func (g *greeter) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (g *greeter) OnConnectionRefused(addr netip.AddrPort, err error) {
-	g.at[addr][0].end(Greeting{}, err)
-	g.next(addr)
+	to := g.ours.Refused(addr, err)
+	g.at[to][0].end(Greeting{}, err)
+	g.next(to)
 }
 
 // OnConnectionClosed implements netio.Handler.
@@ -207,7 +212,7 @@ func (g *greeter) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause err
 	}
 	ep.Context().(*greeted).end(Greeting{}, fmt.Errorf("%w: it closes the connection: %w", ErrNotTagbus, cause))
 	if !g.o.closer.Begun() {
-		g.next(ep.Remote())
+		g.next(ways.TargetOf(ep))
 	}
 }
 

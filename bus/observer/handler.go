@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -78,8 +79,9 @@ func (h handler) OnConnectionEstablished(ep netio.Endpoint) { ep.Context().(*pee
 // OnConnectionRefused implements netio.Handler.
 func (h handler) OnConnectionRefused(addr netip.AddrPort, err error) {
 	if !h.o.closer.Begun() {
-		h.o.dialer.Refused(addr, err)
-		h.o.free(addr)
+		to := h.o.ours.Refused(addr, err)
+		h.o.dialer.Refused(to, err)
+		h.o.free(to)
 	}
 }
 
@@ -88,7 +90,7 @@ func (h handler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause erro
 	if h.o.closer.Begun() {
 		return
 	}
-	addr := ep.Remote()
+	addr := ways.TargetOf(ep)
 	p := ep.Context().(*peer)
 	if p.ep == ep {
 		h.o.free(addr) // for those that wait, before this peer dials again

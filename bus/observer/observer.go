@@ -13,7 +13,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -25,6 +24,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/ways"
 	"tagbus/bus/state"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -59,6 +59,7 @@ type Observer struct {
 	host    string // of this side, as it calls itself
 	hello   []byte // of this side
 	backend netio.Backend
+	ours    ways.Backends // of which it consists
 	loop    netio.Loop
 	closer  *closer.Closer
 	closing chan struct{} // closed when Close begins
@@ -70,9 +71,9 @@ type Observer struct {
 	// Loop only.
 	alarms  alarm.Clock
 	dialer  dialer.Dialer
-	peers   map[string]*peer         // by instance
-	taken   map[netip.AddrPort]*peer // addresses with a connection, or one that is being opened
-	blocked map[netip.AddrPort][]*peer
+	peers   map[string]*peer        // by instance
+	taken   map[dialer.Target]*peer // addresses with a connection, or one that is being opened
+	blocked map[dialer.Target][]*peer
 	idle    list.List // of *peer: those whose connections are kept, for the longest time first
 	placed  int       // peers that have a connection, or are being dialed
 	queue   []*peer   // that wait for a place
@@ -87,7 +88,7 @@ func New(open netio.Opener, cfg Config) (*Observer, error) {
 	cfg.MaxConnections = cmp.Or(max(cfg.MaxConnections, 0), DefaultMaxConnections)
 	o := &Observer{
 		cfg: cfg, open: open, closer: closer.New(), closing: make(chan struct{}),
-		peers: make(map[string]*peer), taken: make(map[netip.AddrPort]*peer), blocked: make(map[netip.AddrPort][]*peer),
+		peers: make(map[string]*peer), taken: make(map[dialer.Target]*peer), blocked: make(map[dialer.Target][]*peer),
 	}
 	o.host, _ = os.Hostname() // only for people
 	var err error
@@ -97,7 +98,7 @@ func New(open netio.Opener, cfg Config) (*Observer, error) {
 	if o.backend, err = open(handler{o}); err != nil {
 		return nil, err
 	}
-	o.loop = o.backend.Loop()
+	o.ours, o.loop = ways.Of(o.backend), o.backend.Loop()
 	// No try follows another by itself, so the delays mean nothing.
 	o.dialer = dialer.NewDialer(&o.alarms, cfg.Timeout, cfg.Timeout, cfg.Timeout)
 	if err = alarm.Open(&o.alarms, o.loop.NewTimer); err != nil {
@@ -119,7 +120,7 @@ func helloOf(name, host string) ([]byte, error) {
 // Ask returns the state of the instance of an entry. Its connection is kept for the next
 // question. Questions to one instance are asked one after another.
 //
-//   - e: which is dialed at its addresses, and has to be the instance that answers.
+//   - e: which is dialed at its addresses, of one backend, and has to be the instance that answers.
 //   - Errors: *bus.BackendError if this program does not speak its backend; *netio.OpError
 //     if it cannot be reached, in a *bus.LoopbackError if no other host can do so;
 //     bus.ErrStaleEntry, wrapped, if another instance answers; ErrDenied and ErrNotObservable, wrapped with
@@ -167,8 +168,8 @@ func (o *Observer) usable(ctx context.Context, e directory.Entry) error {
 		return ErrClosed
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case e.Backend != o.backend.Name():
-		return &bus.BackendError{Role: e.Role, Theirs: e.Backend, Ours: o.backend.Name()}
+	case o.ours.Sole(e) == nil:
+		return &bus.BackendError{Role: e.Role, Theirs: ways.Text(e), Ours: o.ours.Names()}
 	case o.loop.OnAnyLoop():
 		return bus.ErrOnLoop
 	}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"slices"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/sendqueue"
+	"tagbus/bus/internal/ways"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -50,7 +50,7 @@ func (o *Observer) ask(q *question) {
 		o.dialer.Prepare(&p.Contact, p)
 		o.peers[q.entry.Instance] = p
 	}
-	p.entry, p.Addresses = q.entry, q.entry.Addresses
+	p.entry, p.Addresses = q.entry, o.ours.Sole(q.entry)
 	p.questions = append(p.questions, q)
 	p.work()
 }
@@ -97,14 +97,14 @@ func (p *peer) stage(stage int32) {
 }
 
 // Open implements dialer.User.
-func (p *peer) Open(addr netip.AddrPort) error {
-	if owner := p.o.taken[addr]; owner != nil {
-		p.o.block(p, addr, owner)
+func (p *peer) Open(to dialer.Target) error {
+	if owner := p.o.taken[to]; owner != nil {
+		p.o.block(p, to, owner)
 		return errTaken
 	}
-	err := p.o.backend.OpenEndpoint(addr, params(p, p.o.cfg.Timeout))
+	err := p.o.ours.Open(to, params(p, p.o.cfg.Timeout))
 	if err == nil {
-		p.o.taken[addr] = p
+		p.o.taken[to] = p
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func (p *peer) Tried(err error) {
 
 // established says hello.
 func (p *peer) established(ep netio.Endpoint) {
-	if !p.Established(ep.Remote()) { // another address was faster
+	if !p.Established(ways.TargetOf(ep)) { // another address was faster
 		_ = ep.Close()
 		return
 	}

@@ -4,8 +4,10 @@ package observer
 
 import (
 	"errors"
-	"net/netip"
 	"slices"
+
+	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/ways"
 )
 
 // A backend opens one connection to an address, and an observer keeps so many in all. So a
@@ -59,7 +61,7 @@ func (p *peer) rest() {
 	}
 	p.use()
 	p.idle = p.o.idle.PushBack(p)
-	if len(p.o.queue) > 0 || len(p.o.blocked[p.ep.Remote()]) > 0 {
+	if len(p.o.queue) > 0 || len(p.o.blocked[ways.TargetOf(p.ep)]) > 0 {
 		p.fail(errTaken)
 	}
 }
@@ -73,7 +75,7 @@ func (p *peer) use() {
 }
 
 // block makes a peer wait for an address that another one has.
-func (o *Observer) block(p *peer, addr netip.AddrPort, owner *peer) {
+func (o *Observer) block(p *peer, addr dialer.Target, owner *peer) {
 	if !slices.Contains(o.blocked[addr], p) {
 		o.blocked[addr] = append(o.blocked[addr], p)
 	}
@@ -93,7 +95,7 @@ func (o *Observer) isBlocked(p *peer) bool {
 }
 
 // free notes that no connection to an address is there, or being opened, any more.
-func (o *Observer) free(addr netip.AddrPort) {
+func (o *Observer) free(addr dialer.Target) {
 	delete(o.taken, addr)
 	blocked := o.blocked[addr]
 	delete(o.blocked, addr)

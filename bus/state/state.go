@@ -36,8 +36,9 @@ type State struct {
 	Program  string    `json:"program"`        // version of tagbus in it; "(devel)" if the build does not say
 	Go       string    `json:"go"`             // version of Go that has built it
 
-	Backend   string   `json:"backend"`             // transport: "tcp", "rdma:verbs"
-	Addresses []string `json:"addresses,omitempty"` // announced; of those that dial: none
+	Backend   string   `json:"backend"`             // transport: "tcp", "rdma:verbs"; of several, the best first, "shm,tcp"
+	Addresses []string `json:"addresses,omitempty"` // announced for the last backend; of those that dial: none
+	Ways      []Way    `json:"ways,omitempty"`      // announced for the others
 	Tags      string   `json:"tags,omitempty"`      // announced or wanted, in the text form of tags.Set; cut after MaxTagsText bytes
 	TagParts  int      `json:"tag_parts"`           // ranges and patterns of that set
 
@@ -71,6 +72,12 @@ type State struct {
 	Monitor string `json:"monitor,omitempty"` // announced: where its process serves metrics and its state by HTTP
 
 	EntryCrowded bool `json:"entry_crowded"` // its entry is one of more than programs follow: some may not find it
+}
+
+// Way is how to dial an instance by one transport.
+type Way struct {
+	Backend   string   `json:"backend"`   // transport: "shm", "rdma:verbs"
+	Addresses []string `json:"addresses"` // announced
 }
 
 // Sending is what only a publisher or sender counts.
@@ -124,12 +131,13 @@ const (
 
 // Peer is the other side of a connection.
 type Peer struct {
-	Instance string    `json:"instance"`       // id, new for each run
-	Name     string    `json:"name,omitempty"` // for operators
-	Host     string    `json:"host,omitempty"` // name of its host
-	PID      int       `json:"pid,omitempty"`  // process id on that
-	Address  string    `json:"address"`        // of its side of the connection
-	Since    time.Time `json:"since"`          // when the connection began
+	Instance string    `json:"instance"`          // id, new for each run
+	Name     string    `json:"name,omitempty"`    // for operators
+	Host     string    `json:"host,omitempty"`    // name of its host
+	PID      int       `json:"pid,omitempty"`     // process id on that
+	Address  string    `json:"address"`           // of its side of the connection
+	Backend  string    `json:"backend,omitempty"` // transport of the connection: "tcp", "shm"; "": not known
+	Since    time.Time `json:"since"`             // when the connection began
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known

@@ -1,30 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package advertise knows at which addresses other programs can dial a listener.
+// Package advertise knows at which addresses other programs can dial listeners.
 package advertise
 
 import (
+	"math"
 	"net/netip"
 	"slices"
+
+	"tagbus/bus/directory"
 )
 
-// Listener is where a program listens, and what is announced of that.
+// Listener is a place where a program listens.
 type Listener struct {
+	Backend   string
 	Listen    netip.AddrPort   // with the real port
 	Advertise []netip.AddrPort // of the configuration; port 0 is that of Listen
-	Monitor   netip.AddrPort   // where another server of the process listens; the zero value: there is none
+}
+
+// Reach is how a program is reached.
+type Reach struct {
+	Listeners []Listener     // the best first, those of a backend together; empty for a client
+	Monitor   netip.AddrPort // where another server of the process listens; the zero value: there is none
 }
 
 // Place is what is announced.
 type Place struct {
-	Addresses []netip.AddrPort // at least one
+	Ways      []directory.Way  // of all backends but the last
+	Addresses []netip.AddrPort // of the last one
 	Monitor   netip.AddrPort   // the zero value: none
 	LeftOut   int              // addresses of the host that are more than an entry names
 }
 
 // Equal reports whether both say the same.
 func (p Place) Equal(o Place) bool {
-	return slices.Equal(p.Addresses, o.Addresses) && p.Monitor == o.Monitor && p.LeftOut == o.LeftOut
+	return slices.EqualFunc(p.Ways, o.Ways, func(a, b directory.Way) bool {
+		return a.Backend == b.Backend && slices.Equal(a.Addresses, b.Addresses)
+	}) && slices.Equal(p.Addresses, o.Addresses) && p.Monitor == o.Monitor && p.LeftOut == o.LeftOut
 }
 
 // WithPort returns addr with a port, if it has none.
@@ -39,16 +51,29 @@ func WithPort(addr netip.AddrPort, port uint16) netip.AddrPort {
 // zone.
 func Unspecified(addr netip.AddrPort) bool { return addr.Addr().WithZone("").IsUnspecified() }
 
+// Follows reports whether the listener takes the addresses of the host.
+func (l Listener) Follows() bool { return len(l.Advertise) == 0 && l.Listen.Addr().IsUnspecified() }
+
 // Follows reports whether the place depends on the addresses of the host.
-func (l Listener) Follows() bool {
-	if len(l.Advertise) == 0 && l.Listen.Addr().IsUnspecified() {
+func (r Reach) Follows() bool {
+	if slices.ContainsFunc(r.Listeners, Listener.Follows) {
 		return true
 	}
-	if !l.Monitor.IsValid() || !Unspecified(l.Monitor) {
+	if !r.Monitor.IsValid() || !Unspecified(r.Monitor) {
 		return false
 	}
-	_, found := monitorOf(l.Monitor, l.fixed())
+	_, found := monitorOf(r.Monitor, r.At(nil, math.MaxInt).Addresses)
 	return !found
+}
+
+// Fixed returns what is announced whatever addresses the host has.
+func (r Reach) Fixed() (addresses []netip.AddrPort) {
+	for _, l := range r.Listeners {
+		if !l.Follows() {
+			addresses = append(addresses, l.at(nil)...)
+		}
+	}
+	return addresses
 }
 
 // At returns what to announce.
@@ -57,32 +82,47 @@ func (l Listener) Follows() bool {
 //     hostaddr.Select returns them. They stand for a listener whose IP is unspecified, which
 //     takes all of them; 0.0.0.0 takes no IPv6. Without any it is loopback: an entry needs an
 //     address.
-//   - most: how many addresses are announced. The last one is of loopback, if there is one.
+//   - most: how many addresses of a backend are announced. The last one is of loopback, if there is one.
 //
-// A monitor whose IP is unspecified is at the first of the announced addresses that it can
+// A monitor whose IP is unspecified is at the first of the last backend's addresses that it can
 // take. If there is none, as on a fabric whose addresses are no IPs, it is at the first of
 // the host's.
-func (l Listener) At(host []netip.Addr, most int) Place {
-	p := Place{Addresses: l.fixed(), Monitor: l.Monitor}
-	if p.Addresses == nil {
-		p.Addresses, p.LeftOut = atMost(taken(host, l.Listen), most)
+func (r Reach) At(host []netip.Addr, most int) Place {
+	p := Place{Monitor: r.Monitor}
+	for left := r.Listeners; len(left) > 0; {
+		way := directory.Way{Backend: left[0].Backend}
+		for len(left) > 0 && left[0].Backend == way.Backend {
+			way.Addresses = append(way.Addresses, left[0].at(host)...)
+			left = left[1:]
+		}
+		var leftOut int
+		way.Addresses, leftOut = atMost(way.Addresses, most)
+		p.LeftOut = max(p.LeftOut, leftOut)
+		if len(left) == 0 {
+			p.Addresses = way.Addresses
+		} else {
+			p.Ways = append(p.Ways, way)
+		}
 	}
-	if !l.Monitor.IsValid() || !Unspecified(l.Monitor) {
+	if !r.Monitor.IsValid() || !Unspecified(r.Monitor) {
 		return p
 	}
 	var found bool
-	if p.Monitor, found = monitorOf(l.Monitor, p.Addresses); !found {
-		p.Monitor = taken(host, netip.AddrPortFrom(l.Monitor.Addr().WithZone(""), l.Monitor.Port()))[0]
+	if p.Monitor, found = monitorOf(r.Monitor, p.Addresses); !found {
+		p.Monitor = taken(host, netip.AddrPortFrom(r.Monitor.Addr().WithZone(""), r.Monitor.Port()))[0]
 	}
 	return p
 }
 
-// fixed returns what is announced whatever addresses the host has; nil if that decides.
-func (l Listener) fixed() (addresses []netip.AddrPort) {
+// at returns the addresses of the listener.
+func (l Listener) at(host []netip.Addr) (addresses []netip.AddrPort) {
+	if l.Follows() {
+		return taken(host, l.Listen)
+	}
 	for _, addr := range l.Advertise {
 		addresses = append(addresses, WithPort(addr, l.Listen.Port()))
 	}
-	if addresses == nil && !l.Listen.Addr().IsUnspecified() {
+	if addresses == nil {
 		return []netip.AddrPort{l.Listen}
 	}
 	return addresses

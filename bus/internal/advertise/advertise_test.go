@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/internal/advertise"
 )
 
@@ -54,7 +55,7 @@ func TestAListener(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			l := advertise.Listener{Listen: netip.MustParseAddrPort(test.listen), Advertise: ports(test.advertise)}
+			l := advertise.Reach{Listeners: []advertise.Listener{{Listen: netip.MustParseAddrPort(test.listen), Advertise: ports(test.advertise)}}}
 			if test.monitor != "" {
 				l.Monitor = netip.MustParseAddrPort(test.monitor)
 			}
@@ -77,7 +78,7 @@ func TestHundredsOfAddresses(t *testing.T) {
 	for i := range 300 {
 		host = append(host, netip.AddrFrom4([4]byte{10, 9, byte(i / 250), byte(i%250 + 1)}))
 	}
-	l := advertise.Listener{Listen: netip.MustParseAddrPort("0.0.0.0:7000")}
+	l := advertise.Reach{Listeners: []advertise.Listener{{Listen: netip.MustParseAddrPort("0.0.0.0:7000")}}}
 	for name, tail := range map[string][]netip.Addr{"with loopback": ips("127.0.0.1"), "without": nil} {
 		all := append(slices.Clone(host), tail...)
 		place := l.At(all, 64)
@@ -87,5 +88,39 @@ func TestHundredsOfAddresses(t *testing.T) {
 		if last := place.Addresses[63].Addr(); last.IsLoopback() != (tail != nil) {
 			t.Errorf("%s: got %v at last", name, last)
 		}
+	}
+}
+
+// What is announced of several backends.
+func TestSeveralBackends(t *testing.T) {
+	at := netip.MustParseAddrPort
+	r := advertise.Reach{Monitor: at("0.0.0.0:9100"), Listeners: []advertise.Listener{
+		{Backend: "shm", Listen: at("127.1.2.3:5")},
+		{Backend: "rdma:verbs", Listen: at("10.8.0.1:6")},
+		{Backend: "rdma:verbs", Listen: at("10.8.1.1:6"), Advertise: ports("10.8.2.1:0 10.8.3.1:7")},
+		{Backend: "tcp", Listen: at("0.0.0.0:7")},
+	}}
+	p := r.At(ips("10.9.0.1 fd00::1 127.0.0.1"), 2)
+	want := advertise.Place{
+		Ways:      []directory.Way{{Backend: "shm", Addresses: ports("127.1.2.3:5")}, {Backend: "rdma:verbs", Addresses: ports("10.8.0.1:6 10.8.2.1:6")}},
+		Addresses: ports("10.9.0.1:7 127.0.0.1:7"), Monitor: at("10.9.0.1:9100"), LeftOut: 1,
+	}
+	if !p.Equal(want) || !r.Follows() {
+		t.Errorf("got %+v, follows %t, want %+v", p, r.Follows(), want)
+	}
+	if got, want := fmt.Sprint(r.Fixed()), "[127.1.2.3:5 10.8.0.1:6 10.8.2.1:6 10.8.3.1:7]"; got != want {
+		t.Errorf("Fixed: got %v, want %v", got, want)
+	}
+	p.Ways[0].Addresses[0] = at("127.9.9.9:5")
+	if p.Equal(want) {
+		t.Errorf("places with different ways are equal: %+v", p)
+	}
+}
+
+// A client has nothing but a monitor.
+func TestAMonitorAlone(t *testing.T) {
+	r := advertise.Reach{Monitor: netip.MustParseAddrPort("0.0.0.0:9100")}
+	if p := r.At(ips("fd00::1 10.9.0.1"), 64); p.Monitor.String() != "10.9.0.1:9100" || !r.Follows() {
+		t.Errorf("got %v, follows %t, want 10.9.0.1:9100", p.Monitor, r.Follows())
 	}
 }

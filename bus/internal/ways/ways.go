@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ways knows by which backends a program and its peers reach each other.
+package ways
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/internal/dialer"
+	"tagbus/netio"
+)
+
+// Backends are those of a program, the best first. It listens by each of them, and dials a peer by
+// the best one that both have.
+//
+// Threads: any.
+type Backends []netio.Backend
+
+// Of returns the backends of which one consists.
+func Of(b netio.Backend) Backends { return netio.Backends(b) }
+
+// Last is that which all programs are expected to have.
+func (bs Backends) Last() netio.Backend { return bs[len(bs)-1] }
+
+// Names returns their names, with commas between them.
+func (bs Backends) Names() string {
+	var all []string
+	for _, b := range bs {
+		all = append(all, b.Name())
+	}
+	return strings.Join(all, ",")
+}
+
+// Named returns the backend of a name, nil if there is none.
+func (bs Backends) Named(name string) netio.Backend {
+	if i := slices.IndexFunc(bs, func(b netio.Backend) bool { return b.Name() == name }); i >= 0 {
+		return bs[i]
+	}
+	return nil
+}
+
+// Targets returns where to dial a peer, the best way first. There are none if it has other
+// backends than this program.
+func (bs Backends) Targets(e directory.Entry) (all []dialer.Target) {
+	ways := e.AllWays()
+	for _, b := range bs {
+		for _, way := range ways {
+			if way.Backend == b.Name() {
+				all = append(all, dialer.Targets(way.Backend, way.Addresses)...)
+			}
+		}
+	}
+	return all
+}
+
+// Sole returns how to dial a peer by one backend that both have. It is the last one that all
+// are expected to have, if so: for what is asked now and then, which is not worth memory that is shared.
+func (bs Backends) Sole(e directory.Entry) []dialer.Target {
+	for _, way := range slices.Backward(e.AllWays()) {
+		if bs.Named(way.Backend) != nil {
+			return dialer.Targets(way.Backend, way.Addresses)
+		}
+	}
+	return nil
+}
+
+// Open begins to open a connection.
+//
+// Errors: as netio.Backend.OpenEndpoint; in a program of several backends with the name of its own.
+func (bs Backends) Open(to dialer.Target, p netio.Params) error {
+	err := bs.Named(to.Backend).OpenEndpoint(to.Addr, p)
+	if err != nil && len(bs) > 1 {
+		err = &netio.ViaError{Backend: to.Backend, Err: err}
+	}
+	return err
+}
+
+// Refused returns what was refused.
+//
+//   - err: of netio.Handler.OnConnectionRefused.
+func (bs Backends) Refused(addr netip.AddrPort, err error) dialer.Target {
+	if via := (*netio.ViaError)(nil); errors.As(err, &via) {
+		return dialer.Target{Backend: via.Backend, Addr: addr}
+	}
+	return dialer.Target{Backend: bs.Last().Name(), Addr: addr}
+}
+
+// TargetOf returns what was dialed for a connection.
+func TargetOf(ep netio.Endpoint) dialer.Target {
+	return dialer.Target{Backend: ep.Backend(), Addr: ep.Remote()}
+}
+
+// Shares reports whether one of them can send memory without copying if that is a shared region.
+func (bs Backends) Shares() bool {
+	return slices.ContainsFunc(bs, func(b netio.Backend) bool {
+		_, ok := b.(netio.NamedBackend)
+		return ok
+	})
+}
+
+// Text names the backends of an entry, the best first, with commas between them.
+func Text(e directory.Entry) string {
+	var all []string
+	for _, way := range e.AllWays() {
+		all = append(all, way.Backend)
+	}
+	return strings.Join(all, ",")
+}
