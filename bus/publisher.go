@@ -180,7 +180,11 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 	if p.backend, err = open(handler(p)); err != nil {
 		return nil, err
 	}
-	p.backends, p.loop = ways.Of(p.backend), p.backend.Loop()
+	p.loop = p.backend.Loop()
+	p.backends, err = backendsFor(p.backend, cfg.Access)
+	if err != nil {
+		return nil, errors.Join(err, p.backend.Close())
+	}
 	pool, cache, err := cfg.memory(p.backends.Shares())
 	if err != nil {
 		return nil, errors.Join(err, p.backend.Close())

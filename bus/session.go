@@ -35,6 +35,17 @@ func tooMany(kind error, full *admission.Full, limit string) error {
 	return fmt.Errorf("%w: %d, the most it allows: raise %s", kind, full.Taken, limit)
 }
 
+// backendsFor returns the backends by which peers are reached.
+//
+// Errors: ErrInvalidConfig, wrapped, if there is none for peers that Access decides of.
+func backendsFor(b netio.Backend, access Access) (ways.Backends, error) {
+	all := ways.Of(b, access != nil)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: Access is set, and processes that share memory by the backend %s can read all of it: use tcp or tls", ErrInvalidConfig, b.Name())
+	}
+	return all, nil
+}
+
 // peerOf returns the peer that has said hello.
 func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote(), Backend: ep.Backend()}
@@ -207,6 +218,13 @@ func (c *peerContact) greeted() {
 func (c *peerContact) closed() (wasReady bool) {
 	c.ep = nil
 	return c.Closed()
+}
+
+// portrayPassed adds the ways that are better than that of the connection.
+func (c *peerContact) portrayPassed(st *state.Peer) {
+	for _, p := range c.ours.Passed(c.entry, c.peer.Backend, c.Passed()) {
+		st.Passed = append(st.Passed, state.PassedWay{Backend: p.Backend, Reason: p.Reason})
+	}
 }
 
 // answerOf reads the first message of the dialed side: its hello, or the reason for

@@ -156,7 +156,10 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	if s.backend, err = open(h); err != nil {
 		return err
 	}
-	s.backends, s.loop = ways.Of(s.backend), s.backend.Loop()
+	s.loop = s.backend.Loop()
+	if s.backends, err = backendsFor(s.backend, s.cfg.Access); err != nil {
+		return errors.Join(err, s.backend.Close())
+	}
 	s.work = workqueue.New(s.loop.Post)
 	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)

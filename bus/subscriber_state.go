@@ -175,6 +175,7 @@ func (s *subscriberImpl) portray(q state.Question) state.State {
 		peer, past := r.src.portray(), s.pasts.Of(r.src.contact.peer.Instance)
 		past.Show(&peer)
 		portrayPath(&peer, r.src.contact.ep)
+		r.src.contact.portrayPassed(&peer)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st

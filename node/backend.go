@@ -3,14 +3,18 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"tagbus/bus"
 	"tagbus/netio"
+	"tagbus/netio/multi"
 	"tagbus/netio/rdma"
 	"tagbus/netio/reactor"
+	"tagbus/netio/shm"
 	"tagbus/netio/tcp"
 )
 
@@ -24,34 +28,92 @@ var (
 	ErrCertificateRefused = tcp.ErrCertificateRefused
 )
 
-// opener returns the opener of the backend.
+// Auto is the Config.Backend that chooses by itself.
+const Auto = "auto"
+
+// opener returns the opener of the backends.
 func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (netio.Opener, error) {
-	name, provider, _ := strings.Cut(c.Backend, ":")
 	if err := c.suitsTLS(); err != nil {
 		return nil, err
 	}
+	names := c.names()
+	parts := make([]multi.Part, len(names))
+	for i, name := range names {
+		var err error
+		if parts[i].Open, err = c.part(name, loop, workers); err != nil {
+			return nil, err
+		}
+		if c.automatic() && i < len(names)-1 {
+			parts[i].Missing = func(err error) {
+				c.logger().Warn("a transport is not available: connections use others", "transport", name, "err", err)
+			}
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0].Open, nil
+	}
+	return multi.Opener(parts...), nil
+}
+
+// overRDMA reports whether a backend is of RDMA.
+func overRDMA(name string) bool { return strings.HasPrefix(name, "rdma") }
+
+// automatic reports whether the backends are chosen here.
+func (c Config) automatic() bool { return c.Backend == "" || c.Backend == Auto }
+
+// names returns the backends, the best first.
+func (c Config) names() []string {
 	switch {
-	case c.Backend == "" || c.Backend == "tcp" || c.Backend == "tls":
+	case !c.automatic():
+		return strings.Split(c.Backend, ",")
+	case c.Access != nil: // what it decides would not hold in shared memory
+		return []string{"tcp"}
+	case rdma.Likely() && c.suitsLoops() == "":
+		return []string{"shm", "rdma:verbs", "tcp"}
+	}
+	return []string{"shm", "tcp"}
+}
+
+// part returns the opener of one backend.
+//
+// Errors: ErrUnknownBackend, bus.ErrInvalidConfig, netio.ErrInvalidConfig, wrapped.
+func (c Config) part(name string, loop *reactor.EventLoop, workers []*reactor.EventLoop) (netio.Opener, error) {
+	kind, provider, _ := strings.Cut(name, ":")
+	switch {
+	case name == "shm":
+		return shm.Opener(loop, c.SHM), errors.Join(c.SHM.Validate(), suits(c.SHM.Config))
+	case name == "tcp" || name == "tls":
 		if c.TCP.UserTimeout == 0 {
 			c.TCP.UserTimeout = -1
 		}
 		c.TCP.TLS = c.TLS
 		return tcp.OpenerOn(loop, workers, c.TCP), suits(c.TCP.Config)
-	case name == "rdma":
-		if len(workers) > 0 {
-			return nil, fmt.Errorf("%w: Loops is %d, want 1 with the backend %q: a device moves the data", bus.ErrInvalidConfig, len(workers), c.Backend)
+	case kind == "rdma":
+		if why := c.suitsLoops(); why != "" {
+			return nil, fmt.Errorf("%w: %s with the backend %q: a device moves the data", bus.ErrInvalidConfig, why, name)
 		}
 		if provider != "" {
 			provider, c.RDMA.Connectionless = cutConnectionless(provider, c.RDMA.Connectionless)
 			if err := (rdma.Config{Provider: provider}).Validate(); err != nil {
-				return nil, fmt.Errorf("%w: got %q: %w", ErrUnknownBackend, c.Backend, err)
+				return nil, fmt.Errorf("%w: got %q: %w", ErrUnknownBackend, name, err)
 			}
 			c.RDMA.Provider = provider
 		}
 		return rdma.Opener(loop, c.RDMA), errors.Join(c.RDMA.Validate(), suits(c.RDMA.Config))
 	}
-	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
+	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, name)
 }
+
+// suitsLoops returns why the loops do not suit a device, or "".
+func (c Config) suitsLoops() string {
+	if c.Loops <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("Loops is %d, want 1", c.Loops)
+}
+
+// logger returns the logger of what concerns the node itself.
+func (c Config) logger() *slog.Logger { return cmp.Or(c.Logger, slog.Default()) }
 
 // credentials returns the certificates of the backend tls: those of Access by default.
 func (c Config) credentials() *tcp.TLS {
@@ -69,12 +131,15 @@ func (n *Node) guard(a *bus.Access) {
 	}
 }
 
-// suitsTLS reports whether the backend and the certificates go together.
+// suitsTLS reports whether the backends and the certificates go together.
 //
 // Errors: ErrNoCredentials, ErrNotSecure, netio.ErrInvalidConfig, wrapped.
 func (c Config) suitsTLS() error {
+	list := "," + c.Backend + ","
 	switch set := c.TLS != nil || c.TCP.TLS != nil; {
-	case c.Backend != "tls" && set && strings.HasPrefix(c.Backend, "rdma"):
+	case c.Backend != "tls" && strings.Contains(list, ",tls,"):
+		return fmt.Errorf("%w by all: Backend is %q, and only tls encrypts and asks for certificates: want tls alone", ErrNotSecure, c.Backend)
+	case c.Backend != "tls" && set && strings.Contains(list, ",rdma"):
 		return fmt.Errorf("%w: Backend is %q, and RDMA moves the data past any encryption: use the backend tls, or leave TLS nil and see to the fabric", ErrNotSecure, c.Backend)
 	case c.Backend != "tls" && set:
 		return fmt.Errorf("%w: Backend is %q, want tls", ErrNotSecure, c.Backend)

@@ -11,7 +11,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,12 +23,13 @@ import (
 	"tagbus/netio"
 	"tagbus/netio/rdma"
 	"tagbus/netio/reactor"
+	"tagbus/netio/shm"
 	"tagbus/netio/tcp"
 )
 
-// ErrUnknownBackend is returned by Open for a Config.Backend that is neither
-// "tcp" nor "tls" nor "rdma" nor "rdma:PROVIDER".
-var ErrUnknownBackend = errors.New("node: unknown backend: want tcp, tls, rdma or rdma:PROVIDER")
+// ErrUnknownBackend is returned by Open for a Config.Backend in which something is neither
+// "auto" nor "shm" nor "tcp" nor "tls" nor "rdma" nor "rdma:PROVIDER".
+var ErrUnknownBackend = errors.New("node: unknown backend: want auto, or some of shm, tcp, tls, rdma and rdma:PROVIDER with commas between them")
 
 // ErrNoCredentials is returned by Open for the backend tls without certificates. What is
 // missing follows in the text.
@@ -51,9 +52,15 @@ type Config struct {
 	// does not close it. Default: the one that Bus names.
 	Directory directory.Directory
 
-	// Backend is "tcp", "tls", "rdma" or "rdma:PROVIDER", and with "/rdm" behind the last
-	// without connections where the provider has them, too. Default "tcp". All that are
-	// to talk to each other use the same. "tls" is "tcp" with TLS 1.3, and needs TLS.
+	// Backend is the transport: "shm" between processes of one host, "tcp", "tls", "rdma" or
+	// "rdma:PROVIDER", and with "/rdm" behind the last without connections where the provider
+	// has them, too. Several have commas between them, the best one first: "shm,rdma:verbs,tcp".
+	// What listens does so by all of them, and what dials uses the best one that the peer
+	// has and that works. Peers that know only one use the last. "tls" is "tcp" with TLS 1.3, needs
+	// TLS, and stands alone.
+	//
+	// Default "auto": "shm,tcp", with "rdma:verbs" between them where this program and this
+	// host have it, without what cannot be opened. With Access it is "tcp".
 	Backend string
 
 	// Access decides for everything that is opened on the node which peers may do what, unless
@@ -83,6 +90,9 @@ type Config struct {
 	// dead subscribers; set a UserTimeout if they are switched off.
 	TCP tcp.Config
 
+	// SHM tunes the backend shm. Processes that are to share memory have the same Folder in it.
+	SHM shm.Config
+
 	// RDMA tunes the backend rdma. The provider of Backend, if it names one, goes
 	// before its Provider.
 	RDMA rdma.Config
@@ -105,6 +115,7 @@ func (c Config) withLogger() Config {
 	c.Loop.Logger = cmp.Or(c.Loop.Logger, c.Logger)
 	c.TCP.Logger = cmp.Or(c.TCP.Logger, c.Logger)
 	c.RDMA.Logger = cmp.Or(c.RDMA.Logger, c.Logger)
+	c.SHM.Logger = cmp.Or(c.SHM.Logger, c.Logger)
 	return c
 }
 
@@ -148,7 +159,7 @@ type Node struct {
 func Open(cfg Config) (*Node, error) {
 	cfg = cfg.withLogger()
 	cfg.TLS = cfg.credentials()
-	n := &Node{access: cfg.Access, overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), users: users{open: make(map[uint64]closer)}, ended: make(chan struct{})}
+	n := &Node{access: cfg.Access, overRDMA: slices.ContainsFunc(cfg.names(), overRDMA), users: users{open: make(map[uint64]closer)}, ended: make(chan struct{})}
 	err := n.makeLoops(cfg.Loop, cfg.Loops)
 	if err == nil {
 		n.opener, err = cfg.opener(n.loops[0], n.loops[1:])

@@ -186,7 +186,7 @@ func TestNode_tcpCutsNoPeerOffForNotReading(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			n, err := node.Open(node.Config{Bus: t.TempDir(), TCP: tcp.Config{UserTimeout: test.set}})
+			n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: "tcp", TCP: tcp.Config{UserTimeout: test.set}})
 			if err != nil {
 				t.Fatal(err)
 			}

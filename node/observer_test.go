@@ -54,7 +54,7 @@ func TestNode_NewObserver_asksOverTheBus(t *testing.T) {
 
 // Both sides of a connection over TCP know how far away the other one is.
 func TestNode_theStateHasRoundTrips(t *testing.T) {
-	n := openNodeWith(t, node.Config{Bus: t.TempDir()}) // over TCP: other backends have none
+	n := openNodeWith(t, node.Config{Bus: t.TempDir(), Backend: "tcp"}) // other backends have none
 	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
 	if err != nil {
 		t.Fatal(err)

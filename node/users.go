@@ -82,6 +82,9 @@ type userBackend struct {
 	closed func()
 }
 
+// Backends implements netio.MultiBackend.
+func (b *userBackend) Backends() []netio.Backend { return netio.Backends(b.Backend) }
+
 // Close implements netio.Backend. On a loop the backend closes behind it; until then
 // the node keeps the user, whose Close waits.
 func (b *userBackend) Close() error {

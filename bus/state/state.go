@@ -80,6 +80,12 @@ type Way struct {
 	Addresses []string `json:"addresses"` // announced
 }
 
+// PassedWay is a transport that is better than that of a connection, and not used.
+type PassedWay struct {
+	Backend string `json:"backend"` // transport: "shm"
+	Reason  string `json:"reason"`  // why, in words
+}
+
 // Sending is what only a publisher or sender counts.
 type Sending struct {
 	QueueBytes       int    `json:"queue_limit_bytes"`    // of each lane, at most
@@ -138,6 +144,8 @@ type Peer struct {
 	Address  string    `json:"address"`           // of its side of the connection
 	Backend  string    `json:"backend,omitempty"` // transport of the connection: "tcp", "shm"; "": not known
 	Since    time.Time `json:"since"`             // when the connection began
+
+	Passed []PassedWay `json:"passed_ways,omitempty"` // better ways than Backend that a publisher announces, and why a subscriber does not use them
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known

@@ -89,6 +89,7 @@ type Contact struct {
 	opening []Target    // in the order of Open; also what earlier tries have left behind
 	closing []Target    // whose connections the user closes, as another one was faster
 	opened  Target      // of the connection, or of the last one, if this side has dialed
+	passed  []Failure   // of the better backends, when the connection became ready
 	worked  Target      // tried first, since the last connection was ready there
 	since   time.Time   // when the connection became ready
 	delay   alarm.Alarm // of the next try, or of the next address
@@ -119,6 +120,10 @@ func (c *Contact) Greeting() bool { return c.state == greeting }
 // Ready reports whether the peer has said hello on this connection, or on the one that
 // has just been closed.
 func (c *Contact) Ready() bool { return c.state == ready }
+
+// Passed returns why the connection, which is ready or was, is not by a better backend. There is nothing
+// of those that were not tried.
+func (c *Contact) Passed() []Failure { return c.passed }
 
 // Pending reports whether the peer is being connected, or is connected.
 func (c *Contact) Pending() bool { return c.state != idle && c.state != waiting }
@@ -165,7 +170,7 @@ func (c *Contact) greet() {
 // Greeted notes that the peer has said hello as it should.
 func (c *Contact) Greeted() {
 	c.hello.Met()
-	c.state, c.since = ready, time.Now()
+	c.state, c.since, c.passed = ready, time.Now(), c.better()
 	c.worked, c.try = c.opened, try{}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // failures are the errors of a try. A host may have 64 addresses, of which none answers for one
 // and the same cause: that is one line.
-type failures struct{ all []failure }
+type failures struct{ all []Failure }
 
 // namedAddresses is how many addresses are named of more that failed for one cause. Up to as many
 // have a line each.
@@ -22,7 +22,7 @@ const namedAddresses = 3
 func (fs *failures) Unwrap() []error {
 	errs := make([]error, len(fs.all))
 	for i, f := range fs.all {
-		errs[i] = f.err
+		errs[i] = f.Err
 	}
 	return errs
 }
@@ -31,7 +31,7 @@ func (fs *failures) Unwrap() []error {
 func (fs *failures) Error() string {
 	of := make(map[string][]Target)
 	for _, f := range fs.all {
-		of[f.cause()] = append(of[f.cause()], f.addr)
+		of[f.cause()] = append(of[f.cause()], f.Target)
 	}
 	var lines []string
 	for _, f := range fs.all {
@@ -39,8 +39,8 @@ func (fs *failures) Error() string {
 		same := of[cause]
 		switch {
 		case len(same) <= namedAddresses:
-			lines = append(lines, f.err.Error())
-		case f.addr != same[0]: // it has its line
+			lines = append(lines, f.Err.Error())
+		case f.Target != same[0]: // it has its line
 		case strings.Contains(cause, anyAddress):
 			lines = append(lines, strings.Replace(cause, anyAddress, few(same), 1))
 		default:
@@ -54,11 +54,11 @@ func (fs *failures) Error() string {
 const anyAddress = "\x00"
 
 // elsewhere reports whether the peer is on another host.
-func (f failure) elsewhere() bool { return errors.Is(f.err, netio.ErrElsewhere) }
+func (f Failure) elsewhere() bool { return errors.Is(f.Err, netio.ErrElsewhere) }
 
 // cause returns the text of an error without its address.
-func (f *failure) cause() string {
-	return strings.ReplaceAll(f.err.Error(), f.addr.String(), anyAddress)
+func (f *Failure) cause() string {
+	return strings.ReplaceAll(f.Err.Error(), f.Target.String(), anyAddress)
 }
 
 // few names the first addresses, and how many more there are.

@@ -13,16 +13,16 @@ var errRefused = errors.New("connection refused")
 
 // TestManyAddressesThatFailForOneCause have one line.
 func TestManyAddressesThatFailForOneCause(t *testing.T) {
-	failed := func(from, to int, cause error) (all []failure) {
+	failed := func(from, to int, cause error) (all []Failure) {
 		for i := from; i < to; i++ {
 			addr := Target{"tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), 7000)}
-			all = append(all, failure{addr, fmt.Errorf("open %v: %w", addr, cause)})
+			all = append(all, Failure{addr, fmt.Errorf("open %v: %w", addr, cause)})
 		}
 		return all
 	}
 	late := errors.New("timed out")
 	for _, test := range []struct {
-		all  []failure
+		all  []Failure
 		want string
 	}{
 		{failed(1, 2, errRefused), "open 10.1.0.1:7000: connection refused"},
@@ -43,7 +43,7 @@ func TestManyAddressesThatFailForOneCause(t *testing.T) {
 	}
 	plain := new(failures)
 	for i := range 5 {
-		plain.all = append(plain.all, failure{Target{"tcp", netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i))}, errRefused})
+		plain.all = append(plain.all, Failure{Target{"tcp", netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i))}, errRefused})
 	}
 	if got, want := plain.Error(), "0.0.0.0:0, 0.0.0.0:1, 0.0.0.0:2 and 2 more: connection refused"; got != want {
 		t.Errorf("without addresses: got %q, want %q", got, want)

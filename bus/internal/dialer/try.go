@@ -3,6 +3,7 @@
 package dialer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,14 +35,18 @@ const maxTry = 128
 type try struct {
 	order   []Target // to be opened
 	next    int      // of order
-	failed  []failure
+	failed  []Failure
 	revised time.Time // when addresses that were new were last opened at once
 }
 
-type failure struct {
-	addr Target
-	err  error
+// Failure says why no connection has come of a target.
+type Failure struct {
+	Target
+	Err error
 }
+
+// errNoAnswer is that of a target that was late: another one was faster.
+var errNoAnswer = errors.New("no answer yet when another way was ready")
 
 // order returns the addresses in the order of the next try: the one that worked last
 // comes first among those of its backend.
@@ -159,22 +164,22 @@ func (c *Contact) begin(addr Target) bool {
 }
 
 func (t *try) fail(addr Target, err error) {
-	t.failed = append(t.failed, failure{addr, err})
+	t.failed = append(t.failed, Failure{addr, err})
 }
 
 func (t *try) hasFailed(addr Target) bool {
-	return slices.ContainsFunc(t.failed, func(f failure) bool { return f.addr == addr })
+	return slices.ContainsFunc(t.failed, func(f Failure) bool { return f.Target == addr })
 }
 
 // failure returns the errors of a try, joined in the order of the peer's addresses:
 // tries that end the same way have the same text. nil: there is none. That a peer of another host is
 // not on this one is no reason, if there is another.
 func (c *Contact) failure() error {
-	if reasons := slices.DeleteFunc(slices.Clone(c.try.failed), failure.elsewhere); len(reasons) > 0 {
+	if reasons := slices.DeleteFunc(slices.Clone(c.try.failed), Failure.elsewhere); len(reasons) > 0 {
 		c.try.failed = reasons
 	}
-	slices.SortStableFunc(c.try.failed, func(f, g failure) int {
-		return slices.Index(c.Addresses, f.addr) - slices.Index(c.Addresses, g.addr)
+	slices.SortStableFunc(c.try.failed, func(f, g Failure) int {
+		return slices.Index(c.Addresses, f.Target) - slices.Index(c.Addresses, g.Target)
 	})
 	if len(c.try.failed) == 0 {
 		return nil
@@ -214,6 +219,20 @@ func (d *Dialer) Freed(addr Target) {
 	if c.state == dialing && !c.delay.IsSet() {
 		c.more()
 	}
+}
+
+// better returns what has become in this try of the backends that are better than that of the
+// connection.
+func (c *Contact) better() (all []Failure) {
+	own := slices.IndexFunc(c.Addresses, func(t Target) bool { return t.Backend == c.opened.Backend })
+	for _, t := range c.Addresses[:max(own, 0)] {
+		if i := slices.IndexFunc(c.try.failed, func(f Failure) bool { return f.Target == t }); i >= 0 {
+			all = append(all, c.try.failed[i])
+		} else if slices.Contains(c.opening, t) {
+			all = append(all, Failure{t, errNoAnswer})
+		}
+	}
+	return all
 }
 
 // trying reports whether a try has not ended in one way or the other.

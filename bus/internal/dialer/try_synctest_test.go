@@ -174,6 +174,39 @@ func TestTheBackendsOfATry(t *testing.T) {
 	}
 }
 
+// Why a connection is not by a better backend.
+func TestWhatWasPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newBed(t).user(0)
+		u.Addresses = []dialer.Target{at(1), at(2), at(101), at(201)}
+		var got []string
+		u.do(func() {
+			u.Dial()
+			u.b.Refused(at(1), errAt(1))
+		})
+		time.Sleep(2 * time.Second)
+		u.do(func() {
+			u.up(101)
+			u.Greeted()
+			for _, f := range u.Passed() {
+				got = append(got, fmt.Sprint(f.Target, " ", f.Err))
+			}
+		})
+		if want := []string{"0.0.0.0:1 refused by 1", "0.0.0.0:2 no answer yet when another way was ready"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		u.do(func() {
+			u.lose()
+			u.Dial()
+			u.up(1)
+			u.Greeted()
+			if len(u.Passed()) != 0 {
+				t.Errorf("by the best one: got %v", u.Passed())
+			}
+		})
+	})
+}
+
 // What becomes of a contact when its peer has other addresses.
 func TestOtherAddresses(t *testing.T) {
 	now := func(numbers ...int) func(*user) {

@@ -21,7 +21,22 @@ import (
 type Backends []netio.Backend
 
 // Of returns the backends of which one consists.
-func Of(b netio.Backend) Backends { return netio.Backends(b) }
+//
+//   - guarded: what peers may have is decided for each of them. Those within the host are left out
+//     then: a process that shares memory with another one can read all of it.
+func Of(b netio.Backend, guarded bool) Backends {
+	all := netio.Backends(b)
+	if !guarded {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), within)
+}
+
+// within reports whether a backend is for processes of one host.
+func within(b netio.Backend) bool {
+	_, ok := b.(netio.NamedBackend)
+	return ok
+}
 
 // Last is that which all programs are expected to have.
 func (bs Backends) Last() netio.Backend { return bs[len(bs)-1] }
@@ -89,18 +104,43 @@ func (bs Backends) Refused(addr netip.AddrPort, err error) dialer.Target {
 	return dialer.Target{Backend: bs.Last().Name(), Addr: addr}
 }
 
+// Passed is a way to a peer that is better than that of the connection, and why it is not used.
+type Passed struct {
+	Backend string
+	Reason  string
+}
+
+// Passed returns the ways of a peer that are better than that of its connection.
+//
+//   - backend: of the connection.
+//   - failed: what has become of the try from which it came.
+func (bs Backends) Passed(e directory.Entry, backend string, failed []dialer.Failure) (all []Passed) {
+	for _, way := range e.AllWays() {
+		if way.Backend == backend {
+			break
+		}
+		p := Passed{Backend: way.Backend, Reason: "not tried"}
+		if bs.Named(way.Backend) == nil {
+			p.Reason = "this program has only " + bs.Names()
+		}
+		for _, f := range failed {
+			if f.Backend == way.Backend {
+				p.Reason = f.Err.Error()
+				break
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
 // TargetOf returns what was dialed for a connection.
 func TargetOf(ep netio.Endpoint) dialer.Target {
 	return dialer.Target{Backend: ep.Backend(), Addr: ep.Remote()}
 }
 
 // Shares reports whether one of them can send memory without copying if that is a shared region.
-func (bs Backends) Shares() bool {
-	return slices.ContainsFunc(bs, func(b netio.Backend) bool {
-		_, ok := b.(netio.NamedBackend)
-		return ok
-	})
-}
+func (bs Backends) Shares() bool { return slices.ContainsFunc(bs, within) }
 
 // Text names the backends of an entry, the best first, with commas between them.
 func Text(e directory.Entry) string {

@@ -62,7 +62,7 @@ func Code(err error) int {
 // Common are the flags of every command.
 type Common struct {
 	Bus      string        `required:"" placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other, the same for all of a bus: a folder, or etcd://HOST,HOST/NAME. A publisher, or a subscriber with --receive, makes a folder that does not exist; the others wait for it. It may be on NFS. Servers of etcd that are away are waited for."`
-	Backend  string        `placeholder:"NAME" help:"Transport: tcp, tls (tcp with certificates and TLS 1.3), rdma or rdma:PROVIDER, the same for all of a bus. Default tls with --cert, else tcp."`
+	Backend  string        `placeholder:"NAME" help:"Transport: shm (shared memory, on one host), tcp, tls (tcp with certificates and TLS 1.3), rdma or rdma:PROVIDER. Several with commas, the best one first; connections use the best one that both ends have. Default tls with --cert, else auto: shm,tcp, and rdma:verbs between them where the host has it."`
 	Loops    int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp and tls. Default ${default}."`
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`

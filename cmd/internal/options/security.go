@@ -38,22 +38,26 @@ func (s *Security) Check(backend string) error {
 		return errors.New("--key, --ca and --revoked are for the certificate of --cert, which is missing")
 	case s.CA == "":
 		return errors.New("--cert needs --ca: the certificates from which those of peers must come")
-	case backend != "" && backend != tlsBackend:
+	case backend != "" && backend != autoBackend && backend != tlsBackend:
 		return fmt.Errorf("--backend %s does not use the certificate of --cert, and what is sent could be read on its way: use --backend tls, or leave --cert out", backend)
 	}
 	return nil
 }
 
-const tlsBackend = "tls"
+// Values of --backend.
+const (
+	tlsBackend  = "tls"
+	autoBackend = "auto"
+)
 
 // Transport returns the backend: tls by default if there is a certificate.
 //
 //   - backend: what --backend says; may be empty.
 func (s *Security) Transport(backend string) string {
-	if backend == "" && s.Cert != "" {
+	if backend = cmp.Or(backend, autoBackend); backend == autoBackend && s.Cert != "" {
 		return tlsBackend
 	}
-	return cmp.Or(backend, "tcp")
+	return backend
 }
 
 // Args returns the flags as a command line has them, for another process.
