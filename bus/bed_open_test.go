@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
+	"tagbus/netio/multi"
 	"tagbus/tags"
 )
 
@@ -28,8 +29,28 @@ func (b *bed) opener(m *member) netio.Opener {
 	if b.fault != nil {
 		open = memnet.FailNth(open, b.fault)
 	}
-	return b.broken.opener(open)
+	return b.broken.opener(b.both(m, open))
 }
+
+// both returns the opener of a backend beside that of the better way, if there is one.
+func (b *bed) both(m *member, open netio.Opener) netio.Opener {
+	if b.near == nil {
+		return open
+	}
+	return multi.Opener(multi.Part{Open: func(h netio.Handler) (netio.Backend, error) {
+		near, err := b.near.Opener(m.loop, memnet.Config{Name: "near", Host: m.host})(h)
+		return &nearBackend{near, m.host}, err
+	}}, multi.Part{Open: open})
+}
+
+// nearBackend is one for processes of one host.
+type nearBackend struct {
+	netio.Backend
+	host netip.Addr
+}
+
+// NewName implements netio.NamedBackend.
+func (b *nearBackend) NewName() netip.AddrPort { return netip.AddrPortFrom(b.host, 0) }
 
 // openPublisher is bed.publisher with an OnEvent of the test's own.
 func (b *bed) openPublisher(dir directory.Directory, cfg bus.PublisherConfig) (*bus.Publisher, *member) {

@@ -33,6 +33,7 @@ type bed struct {
 	direct     func(size int) int // see memnet.Config; nil: all
 
 	shows []*x509.Certificate // by what is opened next
+	near  *memnet.Network     // a better way to each other for what is opened next; nil: none
 }
 
 func newBed(tb testing.TB) *bed {
@@ -176,7 +177,7 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 	b.tb.Helper()
 	m := b.member()
 	cfg.OnEvent = m.note
-	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, memnet.Config{Config: b.config, Host: m.host, Certificates: b.shows})), b.dir, cfg)
+	s, err := bus.NewSubscriber(b.broken.opener(b.both(m, b.net.Opener(m.loop, memnet.Config{Config: b.config, Host: m.host, Certificates: b.shows}))), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

@@ -64,6 +64,9 @@ var (
 	// more.
 	ErrMessageOver = errors.New("bus: message is over: retain it inside its handler, or before the next step of the iteration")
 
+	// ErrLoanOver is returned by Loan.Publish for a loan that was published or aborted.
+	ErrLoanOver = errors.New("bus: loan is over: it was published or aborted already")
+
 	// ErrStaleEntry is the cause of a refusal by a publisher that is not the
 	// instance the directory entry named.
 	ErrStaleEntry = errors.New("bus: another publisher answers at this address: its directory entry is stale")

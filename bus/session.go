@@ -158,6 +158,9 @@ func (c *peerContact) reportRefusal(err error) {
 // describe returns what the directory says of the peer.
 func (c *peerContact) describe() *Peer {
 	to := c.Address()
+	if len(c.Addresses) == 0 && len(c.entry.Addresses) > 0 { // it cannot be dialed
+		to = dialer.Target{Addr: c.entry.Addresses[0]}
+	}
 	return &Peer{Instance: c.entry.Instance, Name: c.entry.Name, Host: c.entry.Host, PID: c.entry.PID, Addr: to.Addr, Backend: to.Backend}
 }
 

@@ -12,10 +12,13 @@ import (
 )
 
 // newFanout returns a fanout that serves the tags 1 to 3, with a pool of one page.
-func newFanout(t *testing.T) *Fanout {
+func newFanout(t *testing.T) *Fanout { return newFanoutOf(t, 1) }
+
+// newFanoutOf is newFanout with some pages.
+func newFanoutOf(t *testing.T, pages int) *Fanout {
 	t.Helper()
 	const pageBytes = 4096
-	pool, err := netio.NewPool(1, pageBytes)
+	pool, err := netio.NewPool(pages, pageBytes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,6 +113,7 @@ type Fanout struct {
 	lossyPages  atomic.Int64 // pages, counted likewise
 	waiting     waiters      // for room
 	loans       loans
+	borrowed    borrowing
 	wantReady   atomic.Bool // a message was refused, and no room was announced since
 	readyFunc   func()      // onReady, as a value made once
 	dry         atomic.Bool // a message was refused for want of memory, and no room was announced since
@@ -217,13 +218,17 @@ func (fan *Fanout) End() error {
 }
 
 // Free gives back lent payloads and closes the pool and the cache. Nothing is queued or
-// sent any more.
+// sent any more. Memory that users have borrowed is theirs until they end their loans.
 //
 // Errors: those of netio.Pool.Close.
 func (fan *Fanout) Free() error {
 	fan.loans.settle()
 	if fan.cache != nil {
 		fan.cache.Close()
+	}
+	if fan.borrowed.held.Load() > 0 {
+		fan.pool.Retire()
+		return nil
 	}
 	return fan.pool.Close()
 }

@@ -5,6 +5,7 @@ package fanout
 import (
 	"sync"
 
+	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -22,7 +23,17 @@ const lentShare = 8
 //     is an error, it is not called.
 //   - Errors: ErrNoRoom; lent is true. It is not wrapped.
 func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, done func()) (lent bool, err error) {
-	if len(data) < fan.cfg.PageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes || fan.regionOnly.Load() {
+	if fan.regionOnly.Load() {
+		return false, nil
+	}
+	return fan.publishLent(tag, status, data, nil, done)
+}
+
+// publishLent is PublishLent of memory from which all transports send.
+//
+//   - chunk: of data, if it is of the arena; released in the place of done.
+func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, data []byte, chunk *arena.Chunk, done func()) (lent bool, err error) {
+	if len(data) < fan.cfg.PageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes {
 		return false, nil
 	}
 	t := fan.tags.Get(tag)
@@ -34,7 +45,7 @@ func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, do
 	if t.removed || s.closed || s.solo != nil || len(s.lanes) == 0 {
 		return false, nil
 	}
-	if err := s.appendLent(tag, status, data, done); err != nil {
+	if err := s.appendLent(tag, status, data, chunk, done); err != nil {
 		return true, err
 	}
 	t.accepted(fan, status, data)
@@ -45,7 +56,7 @@ func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, do
 // refers to the payload. mu is held, and there are lanes.
 //
 // Errors: ErrNoRoom; then nothing is published.
-func (s *stream) appendLent(tag tags.Tag, status wire.Status, data []byte, done func()) error {
+func (s *stream) appendLent(tag tags.Tag, status wire.Status, data []byte, chunk *arena.Chunk, done func()) error {
 	s.seal()
 	x := askFor(len(data))
 	x.memory, x.alone = wire.MaxOverhead, true
@@ -56,11 +67,15 @@ func (s *stream) appendLent(tag tags.Tag, status wire.Status, data []byte, done 
 	s.bytes += uint64(len(data))
 	if s.page == nil { // all lanes may lose it, and the pool is empty
 		s.loseAll(tag)
-		s.fan.loans.add(done)
+		if chunk != nil {
+			chunk.Release()
+		} else {
+			s.fan.loans.add(done)
+		}
 		return nil
 	}
 	s.writer.Header(tag, status, 0, len(data))
-	s.page.lend(data, done)
+	s.page.lend(data, chunk, done)
 	s.sealPage()
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/wire"
+	"tagbus/internal/invariants"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -30,9 +31,11 @@ type page struct {
 
 // pieces is what only pages of one large message have.
 type pieces struct {
-	vector [][]byte       // all of the page; empty: it is one piece
-	chunks []*arena.Chunk // of those behind the first
-	done   func()         // gives the last one back, if it is lent
+	vector [][]byte            // all of the page; empty: it is one piece
+	chunks []*arena.Chunk      // of those behind the first
+	lent   bool                // the last one is, and is not copied
+	done   func()              // gives it back; nil: it is a chunk
+	sum    invariants.Checksum // of the last one, if it is lent
 }
 
 // vector returns the memory of a sealed page in order.
@@ -94,7 +97,7 @@ func (p *page) complete(w *wire.Writer, end place) (written int) {
 	switch {
 	case !p.large():
 		p.one[0] = w.Mem
-	case len(p.more.chunks) == 0: // lent
+	case p.more.lent:
 		p.more.vector[0] = w.Mem
 	default:
 		written = p.cut(end)
@@ -117,9 +120,15 @@ func (p *page) cut(end place) (written int) {
 }
 
 // lend makes the page one whose last piece is a payload that is not copied.
-func (p *page) lend(data []byte, done func()) {
+//
+//   - chunk: of the payload; nil: it is given back by done.
+func (p *page) lend(data []byte, chunk *arena.Chunk, done func()) {
 	more := p.grow()
-	more.vector, more.done = append(more.vector, nil, data), done
+	more.vector, more.lent, more.done = append(more.vector, nil, data), true, done
+	if chunk != nil {
+		more.chunks = append(more.chunks, chunk)
+	}
+	more.sum.Take(data)
 }
 
 // tags calls f once for each run of messages of one tag in a sealed page.
@@ -135,6 +144,9 @@ func (fan *Fanout) release(p *page) {
 	first := p.chunk
 	if p.large() {
 		more := p.more
+		if more.sum.Changed(more.vector[len(more.vector)-1]) {
+			panic("tagbus: the payload of a message was written to while it was lent") //nolint:forbidigo // a bug of the user, in the build that looks for it
+		}
 		if more.done != nil {
 			fan.loans.add(more.done)
 		}
@@ -142,7 +154,7 @@ func (fan *Fanout) release(p *page) {
 			c.Release()
 		}
 		clear(more.vector)
-		more.vector, more.chunks, more.done = more.vector[:0], more.chunks[:0], nil
+		more.vector, more.chunks, more.lent, more.done = more.vector[:0], more.chunks[:0], false, nil
 	}
 	p.one[0], p.receipt = nil, nil
 	fan.pages.put(p)

@@ -5,6 +5,7 @@
 package bench
 
 import (
+	"net/netip"
 	"syscall"
 	"time"
 )
@@ -30,8 +31,9 @@ type answer struct {
 	ID      uint64 `json:"id"` // of the request
 	Error   string `json:"error,omitempty"`
 
-	Port  uint16 `json:"port,omitempty"`  // of plain TCP
-	Token string `json:"token,omitempty"` // which plain TCP begins with
+	IP    netip.Addr `json:"ip,omitzero"`     // at which it listens, for a peer that is connected within the host
+	Port  uint16     `json:"port,omitempty"`  // of plain TCP
+	Token string     `json:"token,omitempty"` // which plain TCP begins with
 
 	Messages uint64  `json:"messages"` // of data, of this round
 	Bytes    uint64  `json:"bytes"`

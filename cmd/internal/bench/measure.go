@@ -119,8 +119,22 @@ func (r *runner) begin(ctx context.Context, s *bus.Subscription) error {
 	if err != nil {
 		return err
 	}
-	r.plain, err = dialPlain(ctx, netip.AddrPortFrom(r.peer.Addr.Addr(), hello.Port), hello.Token)
+	r.plain, err = dialPlain(ctx, netip.AddrPortFrom(plainIP(&r.peer, hello.IP), hello.Port), hello.Token)
 	return err
+}
+
+// plainIP returns where the serving side listens for plain TCP. Within a host the address of a peer is
+// a name.
+//
+//   - listens: what the serving side says of itself; invalid of an older one.
+func plainIP(peer *bus.Peer, listens netip.Addr) netip.Addr {
+	switch {
+	case peer.Backend != "shm" || !listens.IsValid():
+		return peer.Addr.Addr()
+	case listens.IsUnspecified():
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return listens
 }
 
 // handle takes what the serving side publishes. On the loop.

@@ -14,7 +14,7 @@ const addressVariable = "NETIO_RDMA_ADDR"
 
 // testHost is where publishers and receivers listen.
 func testHost() string {
-	if host := os.Getenv(addressVariable); host != "" && testBackend() != "tcp" {
+	if host := os.Getenv(addressVariable); host != "" && strings.HasPrefix(testBackend(), "rdma") {
 		return host
 	}
 	return "127.0.0.1"

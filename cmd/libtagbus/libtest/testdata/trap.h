@@ -60,10 +60,13 @@ struct pair {
 	tagbus_subscriber *s;
 };
 
+/* Options of the bus of open_pair. */
+static const char *bus_options;
+
 __attribute__((unused)) static struct pair open_pair(const char *publisher, const char *subscriber, tagbus_event_fn on_event, void *user)
 {
 	struct pair x;
-	MUST((x.bus = tagbus_open(where, NULL)) != NULL);
+	MUST((x.bus = tagbus_open(where, bus_options)) != NULL);
 	MUST((x.p = tagbus_publisher_open(x.bus, "1-100", publisher, NULL, NULL)) != NULL);
 	MUST((x.s = tagbus_subscriber_open(x.bus, subscriber, on_event, user)) != NULL);
 	return x;

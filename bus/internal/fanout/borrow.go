@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fanout
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tagbus/bus/internal/arena"
+	"tagbus/bus/internal/wire"
+	"tagbus/tags"
+)
+
+// borrowShare is the part of the pool that may be borrowed at a time. The rest is for messages
+// that wait.
+const borrowShare = 2
+
+// borrowing is memory of the pool that users fill themselves.
+type borrowing struct {
+	mu   sync.Mutex
+	tail arena.Tail // guarded by mu
+	free *Loan      // guarded by mu; linked by next
+	held atomic.Int64
+}
+
+// Loan is memory of the pool for one message, which its user fills in place and publishes without
+// a copy. It is used again for other loans: who keeps it keeps the turn, too, which says which
+// loan is meant.
+//
+// Threads: one at a time, that of its user.
+type Loan struct {
+	fan   *Fanout
+	piece arena.Piece
+	next  *Loan
+	turn  atomic.Uint32 // odd: it is lent to a user
+}
+
+// Borrow returns a loan of n bytes, whose content is undefined, and its turn.
+//
+//   - Errors: ErrTooLarge if n is more than a page or the largest message; ErrNoRoom, also if half of the pool is
+//     lent. They are not wrapped.
+//   - Threads: any.
+func (fan *Fanout) Borrow(n int) (l *Loan, turn uint32, err error) {
+	if n > fan.cfg.PageBytes || n > fan.cfg.MaxMessageBytes {
+		return nil, 0, ErrTooLarge
+	}
+	if l = fan.tryBorrow(n); l == nil {
+		fan.refused() // as in open: what is freed behind this line is announced
+		fan.dry.Store(true)
+		if l = fan.tryBorrow(n); l == nil {
+			return nil, 0, ErrNoRoom
+		}
+	}
+	return l, l.turn.Add(1), nil
+}
+
+// tryBorrow returns a loan, nil if there is no memory.
+func (fan *Fanout) tryBorrow(n int) *Loan {
+	b := &fan.borrowed
+	size := int64(max(n, 1))
+	if b.held.Add(size) > fan.lossyBytes*2/borrowShare {
+		b.held.Add(-size)
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	piece, ok := fan.arena.TakeWhole(&b.tail, int(size))
+	if !ok {
+		b.held.Add(-size)
+		return nil
+	}
+	l := b.free
+	if l == nil {
+		l = &Loan{fan: fan}
+	} else {
+		b.free, l.next = l.next, nil
+	}
+	piece.Mem = piece.Mem[:n:size]
+	l.piece = piece
+	return l
+}
+
+// Data returns the memory of a loan, nil if it is over.
+func (l *Loan) Data(turn uint32) []byte {
+	if l.turn.Load() != turn {
+		return nil
+	}
+	return l.piece.Mem
+}
+
+// Publish publishes the first n bytes of the loan, which is over then. ok is false, and nothing
+// has happened, if it is over already.
+//
+//   - Errors: as Fanout.Publish. The loan is as before then.
+func (l *Loan) Publish(turn uint32, tag tags.Tag, status wire.Status, n int) (ok bool, err error) {
+	if l.turn.Load() != turn {
+		return false, nil
+	}
+	data := l.piece.Mem[:n]
+	lent, err := l.fan.publishLent(tag, status, data, l.piece.Chunk, nil)
+	if !lent {
+		err = l.fan.Publish(tag, status, data, nil)
+	}
+	if err == nil {
+		l.end(!lent)
+	}
+	return true, err
+}
+
+// Abort ends the loan, and reports whether it was not over.
+func (l *Loan) Abort(turn uint32) bool {
+	if l.turn.Load() != turn {
+		return false
+	}
+	l.end(true)
+	return true
+}
+
+// end ends the loan.
+//
+//   - free: its memory is not in use.
+func (l *Loan) end(free bool) {
+	fan, chunk, size := l.fan, l.piece.Chunk, int64(cap(l.piece.Mem))
+	l.piece = arena.Piece{}
+	l.turn.Add(1)
+	b := &fan.borrowed
+	b.mu.Lock()
+	l.next, b.free = b.free, l
+	b.mu.Unlock()
+	if free {
+		chunk.Release()
+	}
+	b.held.Add(-size)
+	fan.memoryFreed()
+}
