@@ -50,8 +50,10 @@ func (d *dispatcher) init(src *source) {
 
 // onPage delivers the messages of a page in place: handlers see the memory into which
 // the transport has read the page.
-func (d *dispatcher) onPage(page []byte) {
-	if err := d.Open(page); err != nil {
+//
+//   - head, records: its header and the rest.
+func (d *dispatcher) onPage(head, records []byte) {
+	if err := d.Open(head, records); err != nil {
 		d.src.breaks(err)
 		return
 	}

@@ -198,7 +198,7 @@ func checkVector(t *testing.T, name string, b []byte) ([]byte, error) {
 	}
 	if name == "page-ack" {
 		var r wire.Reader
-		same(t, true, r.Reset(b) == nil && r.Ack && !r.Positions, nil)
+		same(t, true, r.Reset(wire.Split(b)) == nil && r.Ack && !r.Positions, nil)
 		page := wiretest.Page(t, 1024, []wiretest.Record{rec(5, 0, "a")})
 		wire.PutHeader((*[wire.HeaderBytes]byte)(page), 0, false, true, 1)
 		return page, nil
@@ -218,7 +218,7 @@ func lanePage(t *testing.T, b []byte) []byte {
 	w := wire.Writer{Positions: true}
 	w.Reset(make([]byte, 256))
 	var r wire.Reader
-	err := r.Reset(b)
+	err := r.Reset(wire.Split(b))
 	for _, want := range []struct {
 		position uint64
 		data     string

@@ -74,6 +74,12 @@ func (h receiverHandler) OnData(ep netio.Endpoint, data []byte) {
 	}
 }
 
+// OnDataParts implements netio.PartsHandler.
+func (h receiverHandler) OnDataParts(ep netio.Endpoint, head, data []byte) (taken bool) {
+	_, ours := ep.Context().(*source)
+	return ours && h.subscriber.OnDataParts(ep, head, data)
+}
+
 // OnSendCompleted implements netio.Handler.
 func (h receiverHandler) OnSendCompleted(c netio.Completion) {
 	switch x := c.Endpoint.Context().(type) {

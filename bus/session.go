@@ -234,11 +234,11 @@ func (c *peerContact) portrayPassed(st *state.Peer) {
 // which it refuses the connection.
 func answerOf(data []byte) (subscription.Hello, error) {
 	if data[0] == byte(subscription.KindRefused) {
-		m, err := subscription.Decode(data)
+		refused, err := subscription.DecodeRefused(data)
 		if err != nil {
 			return subscription.Hello{}, errors.Join(ErrProtocol, err)
 		}
-		return subscription.Hello{}, refusedError{sanitize.Line(m.(*subscription.Refused).Reason)}
+		return subscription.Hello{}, refusedError{sanitize.Line(refused.Reason)}
 	}
 	h, err := subscription.DecodeHello(data)
 	if err != nil {

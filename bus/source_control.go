@@ -22,13 +22,34 @@ func (src *source) onData(data []byte) {
 	case !src.contact.Ready():
 		return // closing: the rest does not matter any more
 	}
-	src.pulse.Hear()
 	if data[0] == wire.Kind {
-		src.spoken = true
-		src.in.onPage(data)
-	} else {
-		src.onControl(data)
+		src.onPage(wire.Split(data))
+		return
 	}
+	src.pulse.Hear()
+	src.onControl(data)
+	src.spent()
+}
+
+// onParts handles a page whose header is apart, and reports whether it is one.
+func (src *source) onParts(head, data []byte) (taken bool) {
+	if len(head) != wire.HeaderBytes || head[0] != wire.Kind || !src.contact.Ready() {
+		return false
+	}
+	src.onPage(head, data)
+	return true
+}
+
+// onPage handles a page: its header and the rest.
+func (src *source) onPage(head, records []byte) {
+	src.pulse.Hear()
+	src.spoken = true
+	src.in.onPage(head, records)
+	src.spent()
+}
+
+// spent accounts for what a transport message has cost.
+func (src *source) spent() {
 	if src.in.Steps > 0 {
 		src.spend()
 	}

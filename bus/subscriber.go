@@ -280,6 +280,11 @@ func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
 	}
 }
 
+// OnDataParts implements netio.PartsHandler.
+func (s subscriberHandler) OnDataParts(ep netio.Endpoint, head, data []byte) (taken bool) {
+	return s.closed.Load() || ep.Context().(*source).onParts(head, data)
+}
+
 // OnSendCompleted implements netio.Handler.
 func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
 	c.Endpoint.Context().(*source).out.Completed()

@@ -28,6 +28,7 @@ type inbox struct {
 	message Message // that was taken last; of a run its Data is that of the first
 	run     []byte  // in which it is, with plain messages like it
 	at      int     // where the next of these begins
+	last    uint64  // the counter of the last of them
 	reads   int     // iterations so far
 	reader  int     // the one that took message
 }
@@ -42,8 +43,8 @@ type sourceTag struct {
 type queued struct {
 	tag       tags.Tag
 	status    Status
-	run       bool // of plain messages
-	request   bool // its id stands before the payload
+	request   bool   // its id stands before the payload
+	run       uint32 // of so many plain messages; 0: it is none
 	counter   uint64
 	publisher *Peer
 }
@@ -65,7 +66,7 @@ func (in *inbox) take(reader int, m *Message) (ok bool) {
 	if in.reader != reader {
 		in.reader, *m = reader, in.message
 	}
-	if data, next, more := wire.Cut(in.run, in.at); more {
+	if data, next, more := wire.Cut(in.run, in.at); more && in.message.Counter < in.last {
 		in.at = next
 		in.message.Counter++
 		m.Counter, m.Data = in.message.Counter, data
@@ -75,8 +76,9 @@ func (in *inbox) take(reader int, m *Message) (ok bool) {
 	if !ok {
 		return false
 	}
-	if in.run, in.at = nil, 0; q.run {
-		in.run = data
+	if in.run, in.at = nil, 0; q.run > 0 {
+		// Its publisher may have changed it between the count and the copy.
+		in.run, in.last = data, q.counter+uint64(q.run-1)
 		data, in.at, _ = wire.Cut(data, 0)
 	}
 	origin := &in.origin
@@ -193,7 +195,7 @@ func (sub *subscriptionImpl) enqueueRun(src *source, m Message) (messages, bytes
 		return 0, 0
 	}
 	bytes = len(run) - messages*wire.PlainBytes
-	q := queued{tag: m.Tag, status: m.Status, run: true, counter: m.Counter, publisher: m.Publisher}
+	q := queued{tag: m.Tag, status: m.Status, run: uint32(messages), counter: m.Counter, publisher: m.Publisher}
 	if sub.inbox.box.PushRun(q, run, bytes+messages*mailbox.MessageBytes) {
 		sub.stall(src)
 	}

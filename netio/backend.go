@@ -129,6 +129,25 @@ type Handler interface {
 	OnSendReady(ep Endpoint)
 }
 
+// PartsHandler is a Handler that takes a message whose beginning is apart from the rest. It
+// spares a backend to which it comes so (shared memory) that copies the two together; the
+// others do not know of it. A backend finds out when it is opened.
+//
+// A Handler that wraps another one by embedding it has this method of that one, too: if it
+// has an OnData of its own, it must have an OnDataParts of its own.
+type PartsHandler interface {
+	Handler
+
+	// OnDataParts delivers one message instead of OnData. All else is as there: the order,
+	// how long the parts are valid, and Endpoint.Retain, which keeps both.
+	//
+	//   - head: its beginning, 1 to MaxHeaderBytes bytes, which no one changes.
+	//   - data: the rest, at least 1 byte.
+	//   - taken: if it is false, the handler has done nothing else, and OnData follows with
+	//     the whole message.
+	OnDataParts(ep Endpoint, head, data []byte) (taken bool)
+}
+
 // NopHandler implements Handler by doing nothing. Embed it to implement only
 // the methods of interest.
 type NopHandler struct{}

@@ -3,6 +3,8 @@
 package subscription
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -27,7 +29,8 @@ func Append(b []byte, m Message) ([]byte, error) {
 }
 
 // Decode decodes a control message other than a hello. The result does not
-// share memory with b.
+// share memory with b, which others may change meanwhile: b is copied first, as its
+// lengths are checked and then read again.
 //
 // Errors: *ControlError.
 func Decode(b []byte) (Message, error) {
@@ -42,13 +45,28 @@ func Decode(b []byte) (Message, error) {
 	case len(b) > MaxControlBytes:
 		return nil, &ControlError{Kind: kind, Err: fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, len(b), MaxControlBytes)}
 	}
-	if err := decodeBody(b[1:], m); err != nil {
+	if err := decodeBody(bytes.Clone(b[1:]), m); err != nil {
 		return nil, &ControlError{Kind: kind, Err: err}
 	}
 	if err := m.validate(); err != nil {
 		return nil, &ControlError{Kind: kind, Err: err}
 	}
 	return m, nil
+}
+
+// DecodeRefused decodes a message that has begun as a Refused does.
+//
+// Errors: *ControlError, also if it is another one by now.
+func DecodeRefused(b []byte) (*Refused, error) {
+	m, err := Decode(b)
+	if err != nil {
+		return nil, err
+	}
+	refused, ok := m.(*Refused)
+	if !ok {
+		return nil, &ControlError{Kind: m.Kind(), Err: errors.New("it has been another message before")}
+	}
+	return refused, nil
 }
 
 func newMessage(kind Kind) Message {

@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func AppendHello(b []byte, h Hello) ([]byte, error) {
 	return appendBody(b, &h)
 }
 
-// DecodeHello decodes the first message of a connection.
+// DecodeHello decodes the first message of a connection, which others may change meanwhile.
 //
 // Errors: ErrMagic, *VersionError, or *ControlError.
 func DecodeHello(b []byte) (Hello, error) {
@@ -105,7 +106,7 @@ func DecodeHello(b []byte) (Hello, error) {
 		return Hello{}, &ControlError{Kind: KindHello, Err: fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, len(b), MaxHelloBytes)}
 	}
 	var h Hello
-	if err := decodeBody(b[helloPrefix:], &h); err != nil {
+	if err := decodeBody(bytes.Clone(b[helloPrefix:]), &h); err != nil {
 		return Hello{}, &ControlError{Kind: KindHello, Err: err}
 	}
 	if err := h.validate(); err != nil {

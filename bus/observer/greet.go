@@ -228,11 +228,11 @@ func (g *greeter) OnData(ep netio.Endpoint, data []byte) {
 // Errors: ErrNotTagbus, wrapped.
 func greetingOf(data []byte) (Greeting, error) {
 	if subscription.Kind(data[0]) == subscription.KindRefused {
-		m, err := subscription.Decode(data)
+		refused, err := subscription.DecodeRefused(data)
 		if err != nil {
 			return Greeting{}, fmt.Errorf("%w: %s", ErrNotTagbus, sanitize.Error(err))
 		}
-		return Greeting{Protocol: ProtocolVersion, Refused: reasonOf(m.(*subscription.Refused))}, nil
+		return Greeting{Protocol: ProtocolVersion, Refused: reasonOf(refused)}, nil
 	}
 	h, err := subscription.DecodeHello(data)
 	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {

@@ -30,11 +30,11 @@ func params(context any, timeout time.Duration) netio.Params {
 // Errors: ErrDenied and ErrNotObservable, wrapped; bus.ErrProtocol, wrapped.
 func helloFrom(data []byte) (subscription.Hello, error) {
 	if subscription.Kind(data[0]) == subscription.KindRefused {
-		m, err := subscription.Decode(data)
+		refused, err := subscription.DecodeRefused(data)
 		if err != nil {
 			return subscription.Hello{}, fmt.Errorf("%w: %w", bus.ErrProtocol, err)
 		}
-		reason := reasonOf(m.(*subscription.Refused))
+		reason := reasonOf(refused)
 		if strings.Contains(reason, noRule) {
 			return subscription.Hello{}, fmt.Errorf("%w: %s", ErrDenied, reason)
 		}

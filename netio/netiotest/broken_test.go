@@ -39,6 +39,7 @@ type faults struct {
 	refused     func(b *broken, call func())
 	closed      func(b *broken, keys []netio.Key, cause error, call func([]netio.Key, error))
 	data        func(b *broken, data []byte, call func([]byte))
+	parts       func(b *broken, data []byte, offer func(head, data []byte) (taken bool), call func([]byte)) // of a user that takes some
 	completed   func(b *broken, key netio.Key, call func(netio.Key))
 	ready       func(b *broken, call func())
 
@@ -216,6 +217,10 @@ func (h *brokenHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, 
 func (h *brokenHandler) OnData(ep netio.Endpoint, data []byte) {
 	e := h.endpoints[ep]
 	call := func(data []byte) { h.h.OnData(e, data) }
+	if user, ok := h.h.(netio.PartsHandler); ok && h.parts != nil {
+		h.parts((*broken)(h), data, func(head, data []byte) bool { return user.OnDataParts(e, head, data) }, call)
+		return
+	}
 	if h.data != nil {
 		h.data((*broken)(h), data, call)
 		return

@@ -27,6 +27,8 @@ type end struct {
 	cancelled []netio.Key // reported by OnConnectionClosed
 	ready     int         // OnSendReady
 	received  [][]byte
+	parts     int    // messages that came in parts
+	offered   []byte // the last of them, if it was not taken and has yet to come whole
 
 	// loose is set by a test that calls without the lock and keeps its own
 	// books, because it is about calls at the same time.

@@ -21,7 +21,11 @@ type marshal struct {
 // openMarshal opens a backend behind a marshal, which reports to h.
 func openMarshal(h netio.Handler, open func(h netio.Handler) netio.Backend) *marshal {
 	m := &marshal{h: h, endpoints: map[netio.Endpoint]*marshalEndpoint{}}
-	m.Backend = open((*marshalHandler)(m))
+	var heard netio.Handler = (*marshalHandler)(m)
+	if parts, ok := h.(netio.PartsHandler); ok {
+		heard = marshalParts{(*marshalHandler)(m), parts}
+	}
+	m.Backend = open(heard)
 	return m
 }
 
@@ -188,6 +192,17 @@ func (h *marshalHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key,
 
 // OnData implements netio.Handler.
 func (h *marshalHandler) OnData(ep netio.Endpoint, data []byte) { h.h.OnData(h.endpoint(ep), data) }
+
+// marshalParts is a marshalHandler whose user takes messages in parts.
+type marshalParts struct {
+	*marshalHandler
+	parts netio.PartsHandler
+}
+
+// OnDataParts implements netio.PartsHandler.
+func (h marshalParts) OnDataParts(ep netio.Endpoint, head, data []byte) (taken bool) {
+	return h.parts.OnDataParts(h.endpoint(ep), head, data)
+}
 
 // OnSendCompleted implements netio.Handler.
 func (h *marshalHandler) OnSendCompleted(c netio.Completion) {

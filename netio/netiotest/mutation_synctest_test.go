@@ -68,7 +68,7 @@ func brokenSuite(f faults, l *memnet.Loop) netiotest.Suite {
 }
 
 func allBroken() []brokenBackend {
-	return slices.Concat(brokenBackends, brokenSharing, brokenRetains, brokenDirects)
+	return slices.Concat(brokenBackends, brokenSharing, brokenRetains, brokenParts, brokenDirects)
 }
 
 func TestSuiteNoticesBrokenBackends(t *testing.T) {

@@ -34,12 +34,16 @@ func openSide(t TB, s Suite, name string) *side {
 	r := newRecorder(name, s.Patience)
 	t.Cleanup(func() { r.finish(t) }) // after the Close that Open registers
 	x := &side{recorder: r}
+	var user netio.Handler = r
+	if s.parts {
+		user = partsRecorder{r}
+	}
 	if s.Config.ThreadSafety == netio.Unsafe {
-		m := openMarshal(r, func(h netio.Handler) netio.Backend { return s.Open(t, s.Config, h) })
+		m := openMarshal(user, func(h netio.Handler) netio.Backend { return s.Open(t, s.Config, h) })
 		x.b, x.bare = m, m.Backend
 		r.hop = m.do
 	} else {
-		x.bare = s.Open(t, s.Config, r)
+		x.bare = s.Open(t, s.Config, user)
 		x.b = x.bare
 	}
 	x.onLoop(t, func() { r.loopID.Store(goroutine.ID()) })

@@ -111,6 +111,7 @@ type Suite struct {
 
 	buffers     int // send buffers of an endpoint, or of all that share them
 	bufferBytes int
+	parts       bool // the handlers take messages in parts
 }
 
 func (s Suite) withDefaults() Suite {
@@ -183,7 +184,7 @@ func checks() []check {
 	var all []check
 	for _, part := range [][]check{
 		configChecks, openChecks, sendChecks, directChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks, sharingChecks, retainChecks,
-		closeChecks, listenCloseChecks, backendCloseChecks, threadChecks, invariantChecks,
+		partsChecks, closeChecks, listenCloseChecks, backendCloseChecks, threadChecks, invariantChecks,
 	} {
 		all = append(all, part...)
 	}

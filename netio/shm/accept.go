@@ -58,8 +58,11 @@ func (b *backend) nextPort() uint16 {
 	}
 }
 
-// greet looks for the greeting of the side that has connected, and answers it.
+// greet looks for the greeting of the side that has connected.
 func (e *endpoint) greet() {
+	if e.waiting != nil {
+		return
+	}
 	g, files, err := receiveGreeting(e.fd)
 	if errors.Is(err, unix.EAGAIN) {
 		return
@@ -67,19 +70,26 @@ func (e *endpoint) greet() {
 	if err == nil {
 		err = e.mapPeer(&g, files)
 	}
-	if err == nil {
-		err = e.introduce(e.Remote().Port())
-	}
 	if err != nil {
 		e.dismiss(err)
 		return
 	}
-	e.begin(&g)
 	b := e.backend
 	b.Alarms.Cancel(&e.limit)
 	b.strangers.Remove(e.stranger)
 	e.stranger = nil
-	b.Counters.Accepted.Add(1)
+	e.greeting = g
+	e.listener.commitment.admit(e)
+}
+
+// answer answers the greeting of the side that has connected.
+func (e *endpoint) answer() {
+	if err := e.introduce(e.Remote().Port()); err != nil {
+		e.dismiss(err)
+		return
+	}
+	e.begin(&e.greeting)
+	e.backend.Counters.Accepted.Add(1)
 	e.state = established
 	e.Schedule(toReport)
 }

@@ -38,6 +38,7 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 type backend struct {
 	handover.Backend
 	config Config
+	parts  netio.PartsHandler // the Handler; nil: it is none
 	memory memory
 	swept  bool // guarded by Mu
 
@@ -55,6 +56,7 @@ type backend struct {
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
 	b := &backend{config: cfg, ports: make(map[uint16]struct{}), spare: openSpare()}
+	b.parts, _ = h.(netio.PartsHandler)
 	if err := b.Open(loop, h, cfg.Config, b); err != nil {
 		b.closeSpare()
 		return nil, err

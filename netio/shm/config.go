@@ -46,6 +46,14 @@ const (
 	// from memory that it was lent. A peer that lives does so within a turn of its loop.
 	partTimeout = 500 * time.Millisecond
 
+	// commitBytes is how much of a region is committed in a step, which takes about a
+	// millisecond.
+	commitBytes = 2 << 20
+
+	// commitPause is how long connections are refused for which there is not enough memory to
+	// commit the region.
+	commitPause = 5 * time.Second
+
 	maxAccepted = 60_000 // each has a port
 )
 
@@ -90,6 +98,9 @@ type Config struct {
 	greeting     time.Duration // default greetingTimeout
 	part         time.Duration // default partTimeout
 	readBudget   int           // default readBytes
+	commit       func(region []byte, budget int) (done bool, err error)
+	commitBytes  int
+	commitPause  time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -105,6 +116,11 @@ func (c Config) withDefaults() Config {
 	validate.Default(&c.greeting, greetingTimeout)
 	validate.Default(&c.part, partTimeout)
 	validate.Default(&c.readBudget, readBytes)
+	validate.Default(&c.commitBytes, commitBytes)
+	validate.Default(&c.commitPause, commitPause)
+	if c.commit == nil {
+		c.commit = netio.CommitRegion
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

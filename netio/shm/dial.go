@@ -81,7 +81,22 @@ func (e *endpoint) tryConnect() {
 		return
 	}
 	var err error
-	if e.credentials, err = credentials(e.fd); err == nil {
+	if e.credentials, err = credentials(e.fd); err != nil {
+		e.refuse(err)
+		return
+	}
+	e.lend()
+}
+
+// lend introduces this side, when the region that it lends is committed. The listen endpoint
+// gives it some time: what is done by then is done for the next try.
+func (e *endpoint) lend() {
+	done, err := e.dial.lent.commit(e.backend)
+	if err == nil && !done {
+		e.Schedule(toCommit)
+		return
+	}
+	if err == nil {
 		err = e.introduce(0)
 	}
 	if err == nil {

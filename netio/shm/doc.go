@@ -20,8 +20,10 @@
 // a ring of descriptors, and an arena for bytes that are copied (layout.go). The other side
 // maps it for reading. With the greetings on the socket the sides exchange the files of
 // their segments, and of the region that they lend (greeting.go). A file has seals, so that
-// it never changes its size and no one but its owner can write it, and its memory is there from the
-// beginning. The receiver checks that before it maps the file. So no access faults, and no
+// it never changes its size and no one but its owner can write it, and all of its memory is
+// there before it is given away: that of a region is committed for the first peer that has
+// introduced itself, in steps between which the loop turns, and each that comes
+// meanwhile waits (commit.go). The receiver checks that before it maps the file. So no access faults, and no
 // process relies on what another one can write, except where it says so: each word is
 // read once and checked (descriptor.check, reader.look, writer.look). A peer that
 // breaks the rules ends its own connection, with ErrProtocol or netio.ErrMessageLength.
@@ -84,4 +86,7 @@
 //     and counted in Stats.AcceptShed.
 //   - A connection takes one descriptor and, at each end, a segment of its own: 276 KiB
 //     with the defaults.
+//   - If there is not enough memory to commit a region, connections to its listen endpoint
+//     are closed and counted in Stats.AcceptErrors, and 5 s later it is tried again. One that dials
+//     is refused with netio.ErrNoMemory.
 package shm

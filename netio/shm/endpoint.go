@@ -61,6 +61,8 @@ type endpoint struct {
 	listener *listenEndpoint // set for the accepted
 	place    *list.Element   // in backend.endpoints
 	stranger *list.Element   // in backend.strangers
+	greeting greeting        // of the other side
+	waiting  *list.Element   // in commitment.waiting
 }
 
 // newEndpoint returns an endpoint for a socket that it will own. Errors: the

@@ -21,6 +21,7 @@ const (
 	toConnect = handover.ToOwn
 	toReport  = handover.ToOwn << 1
 	toDrain   = handover.ToOwn << 2 // more of what wakes this side
+	toCommit  = handover.ToOwn << 3
 )
 
 // Work implements handover.Worker.
@@ -33,6 +34,9 @@ func (e *endpoint) Work() {
 	}
 	if work&toConnect != 0 && e.state == connecting {
 		e.connect()
+	}
+	if work&toCommit != 0 && e.state == connecting {
+		e.lend()
 	}
 	if work&toReport != 0 {
 		e.report()
@@ -187,6 +191,10 @@ func (e *endpoint) release() {
 	if e.stranger != nil {
 		b.strangers.Remove(e.stranger)
 		e.stranger = nil
+	}
+	if e.waiting != nil {
+		e.listener.commitment.waiting.Remove(e.waiting)
+		e.waiting = nil
 	}
 	if e.listener != nil {
 		b.accepted--

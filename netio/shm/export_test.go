@@ -48,6 +48,12 @@ func WithPartTimeout(c Config, d time.Duration) Config {
 	return c
 }
 
+// WithCommit returns c with another netio.CommitRegion, and what comes after a failure of it.
+func WithCommit(c Config, commit func(region []byte, budget int) (done bool, err error), pause time.Duration) Config {
+	c.commit, c.commitPause = commit, pause
+	return c
+}
+
 // PeerHasClosed reports whether the other side has closed. Threads: the loop, or any while
 // the loop waits for it.
 func PeerHasClosed(ep netio.Endpoint) bool { return ep.(*endpoint).reader.peer.final.Load() != 0 }

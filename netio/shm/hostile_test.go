@@ -41,11 +41,17 @@ type served struct {
 
 func serve(tb testing.TB, cfg shm.Config, p netio.Params) *served {
 	tb.Helper()
+	w := newWatcher()
+	return serveTo(tb, w, w, cfg, p)
+}
+
+// serveTo is serve for a handler that tells w.
+func serveTo(tb testing.TB, h netio.Handler, w *backendtest.Watcher, cfg shm.Config, p netio.Params) *served {
+	tb.Helper()
 	if cfg.Folder == "" {
 		cfg.Folder = folder(tb)
 	}
-	w := newWatcher()
-	b, _ := backendtest.Open(tb, reactor.Config{}, w, opener(cfg))
+	b, _ := backendtest.Open(tb, reactor.Config{}, h, opener(cfg))
 	l, err := b.OpenListenEndpoint(netip.MustParseAddrPort("127.0.0.1:0"), p)
 	if err != nil {
 		tb.Fatalf("OpenListenEndpoint: got error %v, want none", err)

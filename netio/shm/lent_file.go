@@ -14,8 +14,9 @@ import (
 
 // lentFile is the file of a region that peers are to see.
 type lentFile struct {
-	region region // nil: it has no file, and is copied
-	fd     int
+	region    region // nil: it has no file, and is copied
+	fd        int
+	committed bool // known to be
 }
 
 // lend returns a descriptor of its own of the region's file, as the region may be freed

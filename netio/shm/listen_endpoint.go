@@ -24,9 +24,10 @@ type listenEndpoint struct {
 	handover.ListenEndpoint
 	params netio.Params
 	path   string
-	lent   lentFile
 
 	// Only in a step.
+	lent         lentFile
+	commitment   commitment
 	fd           int // -1: closed
 	registration *reactor.Registration
 	resting      alarm.Alarm // set while the system cannot give us descriptors
@@ -54,6 +55,7 @@ func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listene
 	if l.lent, err = lend(p.ZeroCopy.Region); err != nil {
 		return nil, err
 	}
+	l.commitment.init(l)
 	if l.fd, l.path, l.Address, err = b.config.listen(handover.Canonical(addr)); err != nil {
 		l.lent.close()
 		return nil, err
@@ -148,7 +150,7 @@ func (l *listenEndpoint) adopt(fd int) {
 		return
 	}
 	e.greet() // it has come with the connection, unless a stranger has connected
-	if e.state != greeted {
+	if e.stranger == nil {
 		return
 	}
 	b.Alarms.Set(&e.limit, b.config.greeting)
@@ -220,6 +222,7 @@ func (l *listenEndpoint) shut() {
 		_ = l.registration.Close()
 	}
 	b.Alarms.Cancel(&l.resting)
+	b.Alarms.Cancel(&l.commitment.pause)
 	_ = unix.Unlink(l.path) // first: a name that refuses is that of a dead process
 	_ = unix.Close(l.fd)
 	l.fd = -1

@@ -129,16 +129,16 @@ func (e *endpoint) accept(front, data []byte, last bool) error {
 	r := &e.reader
 	size := int(r.size)
 	whole := r.whole()
-	if whole && e.part == nil && !e.private && (len(front) == 0 || len(data) == 0) {
-		if len(data) == 0 {
-			data = front
-		}
-		e.deliverOne(data, last)
-		return nil
-	}
-	have := int(r.have)
+	have, counted := int(r.have), false
 	if whole {
 		have = size
+		if e.part == nil && !e.private && e.inPlace(front, data) {
+			counted = true
+			e.count(size, last)
+			if e.handOver(front, data) {
+				return nil
+			}
+		}
 	}
 	before := have - len(front) - len(data)
 	if err := e.grow(before, have, size, whole); err != nil {
@@ -147,10 +147,35 @@ func (e *endpoint) accept(front, data []byte, last bool) error {
 	n := copy(e.part.mem[before:], front)
 	copy(e.part.mem[before+n:], data)
 	if whole {
-		e.deliverOne(e.part.mem[:size:size], last)
+		if !counted {
+			e.count(size, last)
+		}
+		e.hand(e.part.mem[:size:size])
 		e.dropPart()
 	}
 	return nil
+}
+
+// inPlace reports whether a message of one piece can be delivered where it lies: nothing
+// stands before it, or it is all that stands there, or the handler may take the two apart.
+func (e *endpoint) inPlace(front, data []byte) bool {
+	return len(front) == 0 || len(data) == 0 || e.backend.parts != nil && len(front) <= netio.MaxHeaderBytes
+}
+
+// handOver delivers it, and returns false if the handler wants it in one.
+func (e *endpoint) handOver(front, data []byte) (taken bool) {
+	switch {
+	case len(data) == 0:
+		e.hand(front)
+	case len(front) == 0:
+		e.hand(data)
+	default:
+		e.delivering = data
+		taken = e.backend.parts.OnDataParts(e, front, data)
+		e.delivering = nil
+		return taken
+	}
+	return true
 }
 
 // partBytes is the memory for the first piece of a message that comes in parts.
@@ -186,13 +211,17 @@ func (e *endpoint) dropPart() {
 	}
 }
 
-// deliverOne makes the callback for a message.
-func (e *endpoint) deliverOne(data []byte, last bool) {
+// count counts a message, which is delivered next.
+func (e *endpoint) count(bytes int, last bool) {
 	e.messages++
-	e.bytes += uint64(len(data))
+	e.bytes += uint64(bytes)
 	if last {
 		e.countReceived() // the handler finds it counted
 	}
+}
+
+// hand makes the callback for a message.
+func (e *endpoint) hand(data []byte) {
 	e.delivering, e.kept = data, false
 	e.backend.Handler.OnData(e, data)
 	e.delivering = nil

@@ -108,7 +108,7 @@ func plain(tag tags.Tag, data ...string) (all []record) {
 // run delivers a page to its end, and returns what each target got.
 func (b *bed) run(tb failer, data []byte) (got []string, p Page) {
 	tb.Helper()
-	if err := b.in.Open(data); err != nil {
+	if err := b.in.Open(wire.Split(data)); err != nil {
 		tb.Fatal(err)
 	}
 	for b.in.Next() {

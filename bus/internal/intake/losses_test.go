@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/positions"
+	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -265,7 +266,7 @@ func TestIntake_missesNothing(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"a page": func(t *rapid.T) {
 				n := rapid.IntRange(1, 5).Draw(t, "messages")
-				if err := b.in.Open(pageOf(t, false, false, plain(1, make([]string, n)...)...)); err != nil {
+				if err := b.in.Open(wire.Split(pageOf(t, false, false, plain(1, make([]string, n)...)...))); err != nil {
 					t.Fatal(err)
 				}
 				for b.in.Next() {

@@ -28,12 +28,13 @@ func (p *page) number() uint64 { return p.Messages + p.Unwanted }
 
 // Open begins to deliver the messages of a page, in place. End follows.
 //
-// Errors: *wire.Error, and there is nothing to deliver.
-func (in *Intake[T, G]) Open(data []byte) error {
-	if err := in.Reader.Reset(data); err != nil {
+//   - head, records: the header and the rest, as wire.Split returns them.
+//   - Errors: *wire.Error, and there is nothing to deliver.
+func (in *Intake[T, G]) Open(head, records []byte) error {
+	if err := in.Reader.Reset(head, records); err != nil {
 		return err
 	}
-	in.page = page{size: len(data), version: in.version}
+	in.page = page{size: len(head) + len(records), version: in.version}
 	in.here, in.tag, in.err = nil, nil, nil
 	if number := int(in.Reader.Lane); number < len(in.lanes) {
 		in.here = in.lanes[number]

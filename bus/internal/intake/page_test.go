@@ -45,7 +45,7 @@ func TestIntake_runIsReadBehindAMessage(t *testing.T) {
 			b.asked = map[tag]bool{1: true, 2: true}
 			b.aims = map[tag][]string{1: {"a"}, 2: {"b"}}
 			data := pageOf(t, false, false, append(plain(1, "x", "y", "z"), plain(2, "u")...)...)
-			if err := b.in.Open(data); err != nil || !b.in.Next() {
+			if err := b.in.Open(wire.Split(data)); err != nil || !b.in.Next() {
 				t.Fatalf("no message: %v", err)
 			}
 			if way == "all at once" {
@@ -84,7 +84,7 @@ func TestIntake_targetsChangeWithinAPage(t *testing.T) {
 	b := newBed()
 	b.asked = map[tag]bool{1: true}
 	b.aims = map[tag][]string{1: {"a"}}
-	if err := b.in.Open(pageOf(t, false, false, plain(1, "x", "y", "z")...)); err != nil {
+	if err := b.in.Open(wire.Split(pageOf(t, false, false, plain(1, "x", "y", "z")...))); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -130,7 +130,7 @@ func TestIntake_pageIsAcknowledged(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			b := newBed()
 			b.asked, b.aims = map[tag]bool{1: true}, map[tag][]string{1: x.targets}
-			if err := b.in.Open(pageOf(t, false, x.ack, plain(1, "x", "y")...)); err != nil {
+			if err := b.in.Open(wire.Split(pageOf(t, false, x.ack, plain(1, "x", "y")...))); err != nil {
 				t.Fatal(err)
 			}
 			for n := 1; b.in.Next(); n++ {
@@ -178,7 +178,7 @@ func TestIntake_pageBreaksTheProtocol(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			b := newBed()
 			b.asked, b.aims = map[tag]bool{1: true}, map[tag][]string{1: {"a"}}
-			if err := b.in.Open(x.page); err != nil {
+			if err := b.in.Open(wire.Split(x.page)); err != nil {
 				t.Fatal(err)
 			}
 			for b.in.Next() {
@@ -191,7 +191,7 @@ func TestIntake_pageBreaksTheProtocol(t *testing.T) {
 			}
 		})
 	}
-	if err := newTestIntake().Open([]byte{wire.Kind, 0, 0}); !errors.As(err, new(*wire.Error)) {
+	if err := newTestIntake().Open([]byte{wire.Kind, 0, 0}, nil); !errors.As(err, new(*wire.Error)) {
 		t.Errorf("a page without a header: got %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestIntake_pageCostsNoAllocation(t *testing.T) {
 	}
 	data := pageOf(t, false, false, records...)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := b.in.Open(data); err != nil {
+		if err := b.in.Open(wire.Split(data)); err != nil {
 			t.Fatal(err)
 		}
 		for b.in.Next() {

@@ -26,7 +26,7 @@ func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
 		}
 		wire.PutHeader(&header, 1, false, false, w.Messages)
 		page = append(append(page[:0], header[:]...), w.Mem...)
-		if err := r.Reset(page); err != nil {
+		if err := r.Reset(wire.Split(page)); err != nil {
 			t.Fatal(err)
 		}
 		for more := true; more; {
@@ -84,7 +84,7 @@ func BenchmarkPageNext(b *testing.B) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						if err := r.Reset(page); err != nil {
+						if err := r.Reset(wire.Split(page)); err != nil {
 							b.Fatal(err)
 						}
 					}

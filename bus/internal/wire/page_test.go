@@ -205,7 +205,7 @@ func TestAPageKnowsItsLane(t *testing.T) {
 	w.Append(5, 0, 0, []byte("a"))
 	for _, want := range []uint16{0, 1, math.MaxUint16} {
 		var r wire.Reader
-		if err := r.Reset(wiretest.Sent(&w, want)); err != nil || r.Lane != want {
+		if err := r.Reset(wire.Split(wiretest.Sent(&w, want))); err != nil || r.Lane != want {
 			t.Errorf("lane: got %d and error %v, want %d and none", r.Lane, err, want)
 		}
 	}
@@ -214,7 +214,7 @@ func TestAPageKnowsItsLane(t *testing.T) {
 // What is made room for depends on the bytes that have come, not on what a page claims.
 func TestAPageHasNoMorePlainMessagesThanFit(t *testing.T) {
 	var r wire.Reader
-	err := r.Reset(wiretest.Unhex(t, "01 00 0000 ffffffff 01000080 0500000000000000 61 00000000 01000000 62"))
+	err := r.Reset(wire.Split(wiretest.Unhex(t, "01 00 0000 ffffffff 01000080 0500000000000000 61 00000000 01000000 62")))
 	if err != nil {
 		t.Fatal(err)
 	}

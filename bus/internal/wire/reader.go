@@ -10,8 +10,11 @@ import (
 )
 
 // Reader iterates over the messages of a page in place.
+//
+// A page may lie in memory of its publisher, which may change it at any time. So each number
+// is read once, and what is checked is what is used.
 type Reader struct {
-	page   []byte
+	page   []byte // behind the header
 	offset int
 
 	// Of the page.
@@ -30,20 +33,29 @@ type Reader struct {
 	Data     []byte // a part of the page, behind the id
 }
 
+// Split returns the header of a page, or as much of it as there is, and the rest.
+func Split(page []byte) (head, records []byte) {
+	n := min(HeaderBytes, len(page))
+	return page[:n:n], page[n:]
+}
+
 // Reset starts to read a page.
 //
-// Errors: *Error.
-func (r *Reader) Reset(page []byte) error {
-	*r = Reader{page: page, offset: HeaderBytes}
-	switch {
-	case len(page) < HeaderBytes:
-		return &Error{len(page), "shorter than a page header"}
-	case page[0] != Kind || page[1]&^(positionsFlag|ackFlag) != 0:
+//   - head: its header.
+//   - records: the rest, which may lie elsewhere.
+//   - Errors: *Error.
+func (r *Reader) Reset(head, records []byte) error {
+	*r = Reader{page: records}
+	if len(head) != HeaderBytes {
+		return &Error{len(head), "shorter than a page header"}
+	}
+	kind, flags := head[0], head[1]
+	if kind != Kind || flags&^(positionsFlag|ackFlag) != 0 {
 		return &Error{0, "unknown page header"}
 	}
-	r.Positions, r.Ack = page[1]&positionsFlag != 0, page[1]&ackFlag != 0
-	r.Lane = binary.LittleEndian.Uint16(page[2:])
-	r.Left = binary.LittleEndian.Uint32(page[4:])
+	r.Positions, r.Ack = flags&positionsFlag != 0, flags&ackFlag != 0
+	r.Lane = binary.LittleEndian.Uint16(head[2:])
+	r.Left = binary.LittleEndian.Uint32(head[4:])
 	if r.Left == 0 {
 		return &Error{4, "no messages"}
 	}
@@ -55,7 +67,7 @@ func (r *Reader) Reset(page []byte) error {
 // if there is none.
 func (r *Reader) NextPlain() (data []byte, ok bool) {
 	rest := r.page[r.offset:]
-	if len(rest) < PlainBytes || r.Left == 0 || r.Positions || r.offset == HeaderBytes {
+	if len(rest) < PlainBytes || r.Left == 0 || r.Positions || r.offset == 0 {
 		return nil, false
 	}
 	head := binary.LittleEndian.Uint32(rest)
@@ -71,7 +83,7 @@ func (r *Reader) NextPlain() (data []byte, ok bool) {
 // Plain returns where NextPlain would read: in page from at on, at most left messages,
 // which have room there. Cut reads them, and Skip says how far.
 func (r *Reader) Plain() (page []byte, at, left int) {
-	if r.Positions || r.offset == HeaderBytes {
+	if r.Positions || r.offset == 0 {
 		return nil, 0, 0
 	}
 	room := (len(r.page) - r.offset) / PlainBytes
@@ -91,6 +103,9 @@ func (r *Reader) Skip(at, messages int) {
 // Cut reads a plain message at a place in a page, and returns where the next one begins.
 // It returns false if the message is not plain, or damaged, or if there is none. So that
 // many in a row are read fast, the next place depends on as little as possible.
+//
+// A run that is cut a second time may be another one by then, with fewer messages or more, if
+// it lies in memory of its publisher: the caller counts those of the first time.
 //
 //   - at: at most the length of the page.
 func Cut(page []byte, at int) (data []byte, next int, ok bool) {
@@ -143,7 +158,7 @@ func (r *Reader) Next() (bool, error) {
 			return false, err
 		}
 		used = n
-	} else if r.offset == HeaderBytes {
+	} else if r.offset == 0 {
 		return false, r.damaged("first message has no tag")
 	}
 	if r.Positions {
@@ -185,12 +200,12 @@ func (r *Reader) optional(head uint32, rest []byte) (int, error) {
 			return 0, r.damaged("tag cut off")
 		}
 		tag := tags.Tag(binary.LittleEndian.Uint64(rest[used:]))
-		if tag == r.Tag && r.offset != HeaderBytes {
+		if tag == r.Tag && r.offset != 0 {
 			return 0, r.damaged("tag of the message before written out")
 		}
 		r.Tag, r.NewTag = tag, true
 		used += 8
-	} else if r.offset == HeaderBytes {
+	} else if r.offset == 0 {
 		return 0, r.damaged("first message has no tag")
 	}
 	return used, nil
@@ -215,7 +230,7 @@ func (r *Reader) end() error {
 	return nil
 }
 
-func (r *Reader) damaged(reason string) error { return &Error{r.offset, reason} }
+func (r *Reader) damaged(reason string) error { return &Error{HeaderBytes + r.offset, reason} }
 
 // Error says why a page could not be read.
 type Error struct {

@@ -8,10 +8,6 @@ package sealed
 
 import (
 	"errors"
-	"math"
-	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,58 +16,34 @@ import (
 // owner, which was there before them, can be written.
 const Seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
-// Alloc returns n zeroed bytes, at least 1, and their file. All of the memory is there: later
-// the system would end the process that finds none.
-//
-//   - name: for people who look at the mappings of a process.
-//   - Errors: the system's; ENOMEM or ENOSPC if there is not so much memory. EINVAL by
-//     the seals before Linux 5.1.
+// Alloc is Reserve and Commit of all of it.
 func Alloc(name string, n int) (fd int, mem []byte, err error) {
-	if n > uncheckedBytes && n > available() {
-		return -1, nil, unix.ENOMEM
-	}
-	fd, err = create(name)
+	fd, mem, err = Reserve(name, n)
 	if err != nil {
 		return -1, nil, err
 	}
-	if mem, err = fill(fd, n); err != nil {
-		_ = unix.Close(fd)
-		return -1, nil, err
+	if err = Commit(fd, 0, n); err != nil {
+		return -1, nil, errors.Join(err, unix.Munmap(mem), unix.Close(fd))
 	}
 	return fd, mem, nil
 }
 
-// uncheckedBytes may be asked for without a look at what there is.
-const uncheckedBytes = 16 << 20
-
-// available returns how much memory the system has left, with its swap space. A system that
-// is asked for more ends processes, any of them, before it says no. Other programs may
-// take it meanwhile.
-func available() int {
-	text, err := os.ReadFile("/proc/meminfo")
+// Reserve returns n zeroed bytes, at least 1, and their file. The memory comes as the owner
+// touches it, and with Commit, before which no other process is given the file: in place
+// of what is not there, a reader would take memory of its own.
+//
+//   - name: for people who look at the mappings of a process.
+//   - Errors: the system's. EINVAL by the seals before Linux 5.1.
+func Reserve(name string, n int) (fd int, mem []byte, err error) {
+	fd, err = create(name)
 	if err != nil {
-		return math.MaxInt
+		return -1, nil, err
 	}
-	return left(string(text))
-}
-
-// left returns what a text of /proc/meminfo says is left; math.MaxInt if it does not say.
-func left(meminfo string) int {
-	total, known := 0, false
-	for line := range strings.Lines(meminfo) {
-		words := strings.Fields(line) // a name, a number, kB
-		if len(words) < 2 || words[0] != "MemAvailable:" && words[0] != "SwapFree:" {
-			continue
-		}
-		if n, err := strconv.Atoi(words[1]); err == nil && n <= math.MaxInt>>11 {
-			total += n << 10
-			known = known || words[0] == "MemAvailable:"
-		}
+	if mem, err = shape(fd, n); err != nil {
+		_ = unix.Close(fd)
+		return -1, nil, err
 	}
-	if !known {
-		return math.MaxInt
-	}
-	return total
+	return fd, mem, nil
 }
 
 // create makes a file that cannot be executed, where the system knows of that: some
@@ -84,19 +56,10 @@ func create(name string) (fd int, err error) {
 	return fd, err
 }
 
-// fill gives a file its memory, maps it and seals it.
-func fill(fd, n int) ([]byte, error) {
+// shape gives a file its size, maps it and seals it.
+func shape(fd, n int) ([]byte, error) {
 	if err := unix.Ftruncate(fd, int64(n)); err != nil {
 		return nil, err
-	}
-	for {
-		err := unix.Fallocate(fd, 0, 0, int64(n))
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, err
-		}
 	}
 	mem, err := unix.Mmap(fd, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -106,4 +69,25 @@ func fill(fd, n int) ([]byte, error) {
 		return nil, errors.Join(err, unix.Munmap(mem))
 	}
 	return mem, nil
+}
+
+// Commit makes the system commit some bytes of a file of Reserve, which stay as they are. It
+// takes none if there are not enough for the whole file: later the system would end a
+// process that finds none.
+//
+// Errors: the system's; ENOMEM or ENOSPC if there is not so much memory.
+func Commit(fd, from, to int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if missing := st.Size - st.Blocks*512; missing > uncheckedBytes && missing > int64(available()) {
+		return unix.ENOMEM
+	}
+	for {
+		err := unix.Fallocate(fd, 0, int64(from), int64(to-from))
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }

@@ -49,3 +49,37 @@ func TestAllocThatFailsLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestCommit: what is reserved is not there, but where its owner has written; a part of it is
+// committed, and all, though the file is sealed; and the bytes stay.
+func TestCommit(t *testing.T) {
+	const n = 3<<20 - 1
+	fd, mem, err := sealed.Reserve("test", n)
+	if err != nil {
+		t.Fatalf("Reserve: got error %v, want none", err)
+	}
+	defer func() { _, _ = unix.Munmap(mem), unix.Close(fd) }()
+	there := func(when string, least, most int64) {
+		t.Helper()
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil || st.Blocks*512 < least || st.Blocks*512 > most {
+			t.Errorf("%s: got %d bytes that are there, error %v, want %d to %d", when, st.Blocks*512, err, least, most)
+		}
+	}
+	there("Reserve", 0, 0)
+	mem[n-1] = 7
+	there("a byte is written", 1, 1<<20)
+	for i := range 3 {
+		if err := sealed.Commit(fd, i<<20, min((i+1)<<20, n)); err != nil {
+			t.Fatalf("Commit: got error %v, want none", err)
+		}
+		there("a part is committed", int64(i+1)<<20, 4<<20)
+	}
+	there("all is committed", n, 3<<20)
+	if mem[0] != 0 || mem[n-1] != 7 {
+		t.Errorf("first and last byte: got %d and %d, want 0 and 7", mem[0], mem[n-1])
+	}
+	if err := sealed.Commit(fd, 0, 3<<20+1); !errors.Is(err, unix.EPERM) {
+		t.Errorf("Commit beyond the end: got error %v, want %v", err, unix.EPERM)
+	}
+}

@@ -85,7 +85,7 @@ func Read(page []byte) (records []Record, err error) {
 
 func read(page []byte, way int) (records []Record, err error) {
 	var r wire.Reader
-	if err := r.Reset(page); err != nil {
+	if err := r.Reset(wire.Split(page)); err != nil {
 		return nil, err
 	}
 	for {
