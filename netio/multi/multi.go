@@ -37,8 +37,8 @@ func Opener(parts ...Part) netio.Opener {
 		b := &backend{}
 		var missing []error
 		for _, part := range parts {
-			own := &handler{Handler: h}
-			opened, err := part.Open(own)
+			own, reporting := newHandler(h)
+			opened, err := part.Open(reporting)
 			switch {
 			case err == nil:
 				own.name = opened.Name() // nothing is opened yet, so that no callback reads it
@@ -61,6 +61,26 @@ func Opener(parts ...Part) netio.Opener {
 type handler struct {
 	netio.Handler
 	name string
+}
+
+// newHandler returns the handler of one of the backends, and what that reports to.
+func newHandler(h netio.Handler) (own *handler, reporting netio.Handler) {
+	own = &handler{Handler: h}
+	if parts, ok := h.(netio.PartsHandler); ok {
+		return own, &partsHandler{own, parts}
+	}
+	return own, own
+}
+
+// partsHandler is the handler for one that takes messages in parts.
+type partsHandler struct {
+	*handler
+	parts netio.PartsHandler
+}
+
+// OnDataParts implements netio.PartsHandler.
+func (h *partsHandler) OnDataParts(ep netio.Endpoint, head, data []byte) (taken bool) {
+	return h.parts.OnDataParts(ep, head, data)
 }
 
 // OnConnectionRefused implements netio.Handler.
