@@ -119,8 +119,9 @@ func (handle *Publisher) Flush() { publisherOf(handle).fan.Flush() }
 //     nothing is allocated. nil: there is no call, as for data that never changes.
 //   - The payload is copied if it is smaller than an eighth of a page, or if the
 //     subscribers of the tag do not share pages (policies Latest and Sample; more sets
-//     of subscribers than MaxStreams). It is also copied for the cache, and over RDMA,
-//     which sends only from registered memory.
+//     of subscribers than MaxStreams). It is also copied for the cache, and once a
+//     subscriber is connected by RDMA or shared memory, which send from the memory of
+//     the publisher alone: see Loan.
 //   - Errors, order, threads: as PublishStatus. A payload counts in QueueBytes as
 //     if it were copied, but takes next to nothing of PoolBytes.
 //   - Blocks: never.

@@ -31,6 +31,7 @@ type Capabilities struct {
 	Direct    bool // SendDirect works
 	Retain    bool // Retain works
 	AnyMemory bool // Send sends from any memory, not only from ZeroCopyParams.Region
+	CopyOther bool // Send copies what is not in ZeroCopyParams.Region
 }
 
 // Room is how much more an endpoint can take, for metrics: a minimum of 0 means that

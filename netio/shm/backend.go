@@ -7,6 +7,7 @@ package shm
 import (
 	"container/list"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -55,6 +56,9 @@ type backend struct {
 }
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
+	if err := probe(); err != nil {
+		return nil, err
+	}
 	b := &backend{config: cfg, ports: make(map[uint16]struct{}), spare: openSpare()}
 	b.parts, _ = h.(netio.PartsHandler)
 	if err := b.Open(loop, h, cfg.Config, b); err != nil {
@@ -62,6 +66,16 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 		return nil, err
 	}
 	return b, nil
+}
+
+// probe returns why this system has no memory that processes share as here, or nil: it is older than
+// Linux 5.1, or a filter of system calls (seccomp) forbids it.
+func probe() error {
+	fd, mem, err := newSegment(shape{slots: minSlots, arena: minArena})
+	if err != nil {
+		return fmt.Errorf("shm: this system gives no sealed memory to share (Linux 5.1 has it, a seccomp filter may forbid it): %w", err)
+	}
+	return errors.Join(unix.Close(fd), unix.Munmap(mem))
 }
 
 // openSpare returns a descriptor, -1 if there is none.

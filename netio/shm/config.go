@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/internal/validate"
 	"tagbus/netio"
 )
@@ -67,9 +69,10 @@ type Config struct {
 	// Folder is where the sockets are, one for each listen endpoint. Both ends of a
 	// connection have the same. It is made, for this user alone, if it is missing. Every
 	// process that may use the folder and write to its sockets, for which the umask of
-	// their owner counts, may connect. Default: tagbus in $XDG_RUNTIME_DIR if that is set,
-	// else a folder for temporary files with the number of the user in its name, which
-	// must be this user's alone.
+	// their owner counts, may connect. Default: tagbus in /run/user/UID if the system has that
+	// folder of this user, else /tmp/tagbus-UID, which must be this user's alone. One that connects
+	// looks into both, as they may be made at different times, and takes no answer of
+	// another user than root there.
 	Folder string
 
 	// RingSlots is the number of descriptors for each direction of a connection: so many
@@ -92,7 +95,8 @@ type Config struct {
 	Logger *slog.Logger
 
 	// Tests set these.
-	ownFolder    bool // Folder is the default: it must be this user's alone
+	ownFolder    bool     // Folder is the default: it must be this user's alone
+	others       []string // where else an endpoint looks for a name
 	acceptBudget int
 	acceptPause  time.Duration
 	greeting     time.Duration // default greetingTimeout
@@ -106,7 +110,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
 	if c.Folder == "" {
-		c.Folder, c.ownFolder = defaultFolder(), true
+		c.ownFolder, c.others = true, defaultFolders()
+		c.Folder = c.others[0]
+		c.others = c.others[1:]
 	}
 	validate.Default(&c.RingSlots, defaultRingSlots)
 	validate.Default(&c.ArenaBytes, defaultArenaBytes)
@@ -127,12 +133,20 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// defaultFolder returns the default of Config.Folder.
-func defaultFolder() string {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "tagbus")
+// Where default folders are. Variables for tests.
+var usersFolder, temporaryFolder = "/run/user", "/tmp"
+
+// defaultFolders returns where sockets may be by default: where they are made, and where they are
+// looked for, too. They depend on nothing but the user and the system, as environments of one user differ.
+func defaultFolders() []string {
+	uid := os.Geteuid()
+	temporary := fmt.Sprintf("%s/tagbus-%d", temporaryFolder, uid)
+	var st unix.Stat_t
+	home := fmt.Sprintf("%s/%d", usersFolder, uid)
+	if err := unix.Lstat(home, &st); err == nil && int(st.Uid) == uid && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return []string{filepath.Join(home, "tagbus"), temporary}
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("tagbus-%d", os.Geteuid()))
+	return []string{temporary}
 }
 
 // Validate reports all violations of c, joined; each wraps netio.ErrInvalidConfig

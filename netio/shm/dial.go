@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,14 +25,14 @@ const connectRetry = 2 * time.Millisecond
 
 // dial is what an endpoint needs only until it is connected.
 type dial struct {
-	path  string
+	paths []string // where the socket may be
 	lent  lentFile
 	retry alarm.Alarm
 }
 
 // Dial implements handover.Transport.
 func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
-	path, err := b.config.pathOf(handover.Canonical(addr))
+	paths, err := b.config.pathsOf(handover.Canonical(addr))
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 		_ = unix.Close(fd)
 		return err
 	}
-	e.dial = &dial{path: path, lent: lent}
+	e.dial = &dial{paths: paths, lent: lent}
 	e.Schedule(toConnect)
 	return nil
 }
@@ -68,24 +69,47 @@ func (e *endpoint) connect() {
 // tryConnect connects, and introduces this side. A listen endpoint whose queue is full
 // is tried again.
 func (e *endpoint) tryConnect() {
-	switch err := connect(e.fd, e.dial.path); {
+	switch err := e.connectAny(); {
 	case err == nil:
 	case errors.Is(err, unix.EAGAIN):
 		e.backend.Alarms.Set(&e.dial.retry, connectRetry)
-		return
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		e.refuse(fmt.Errorf("%w: %w", unix.ECONNREFUSED, netio.ErrElsewhere))
 		return
 	default:
 		e.refuse(err)
 		return
 	}
 	var err error
-	if e.credentials, err = credentials(e.fd); err != nil {
+	if e.credentials, err = credentials(e.fd); err == nil {
+		err = e.backend.config.trusts(e.credentials)
+	}
+	if err != nil {
 		e.refuse(err)
 		return
 	}
 	e.lend()
+}
+
+// connectAny connects to the first of the paths that is there. Errors: netio.ErrElsewhere, with
+// unix.ECONNREFUSED, if none is; the system's.
+func (e *endpoint) connectAny() (err error) {
+	for _, path := range e.dial.paths {
+		err = connect(e.fd, path)
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", unix.ECONNREFUSED, netio.ErrElsewhere)
+}
+
+// trusts returns why the process that listens is not trusted, or nil. In the default folder that is
+// another user than this one or root: in /tmp others may have been faster.
+//
+// Errors: ErrFolder, wrapped.
+func (c *Config) trusts(who unix.Ucred) error {
+	if uid := os.Geteuid(); c.ownFolder && who.Uid != 0 && int(who.Uid) != uid {
+		return fmt.Errorf("%w: user %d listens there, want %d or 0", ErrFolder, who.Uid, uid)
+	}
+	return nil
 }
 
 // lend introduces this side, when the region that it lends is committed. The listen endpoint

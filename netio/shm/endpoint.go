@@ -73,7 +73,7 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 		return nil, err
 	}
 	e.Capability.ZeroCopy, e.Capability.Immediate, e.Capability.Direct = true, true, true
-	e.Capability.AnyMemory, e.Capability.Retain = true, true
+	e.Capability.AnyMemory, e.Capability.CopyOther, e.Capability.Retain = true, true, true
 	e.private = invariants.Enabled // so that what was delivered can be overwritten
 	return e, nil
 }

@@ -5,6 +5,7 @@
 package shm
 
 import (
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,3 +58,17 @@ func WithCommit(c Config, commit func(region []byte, budget int) (done bool, err
 // PeerHasClosed reports whether the other side has closed. Threads: the loop, or any while
 // the loop waits for it.
 func PeerHasClosed(ep netio.Endpoint) bool { return ep.(*endpoint).reader.peer.final.Load() != 0 }
+
+// SetFolders sets where default folders are.
+func SetFolders(t *testing.T, users, temporary string) {
+	t.Helper()
+	oldUsers, oldTemporary := usersFolder, temporaryFolder
+	usersFolder, temporaryFolder = users, temporary
+	t.Cleanup(func() { usersFolder, temporaryFolder = oldUsers, oldTemporary })
+}
+
+// Trusts returns why an endpoint does not trust a listener of a user, or nil.
+func Trusts(c Config, uid int) error {
+	c = c.withDefaults()
+	return c.trusts(unix.Ucred{Uid: uint32(uid)})
+}

@@ -47,6 +47,19 @@ func (c *Config) pathOf(addr netip.AddrPort) (string, error) {
 	return path, nil
 }
 
+// pathsOf returns where the socket of an address may be. Errors: netio.ErrInvalidAddress.
+func (c *Config) pathsOf(addr netip.AddrPort) ([]string, error) {
+	path, err := c.pathOf(addr)
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{path}
+	for _, folder := range c.others {
+		paths = append(paths, filepath.Join(folder, addr.String()))
+	}
+	return paths, nil
+}
+
 // openFolder makes the folder if it is missing, and checks it. Errors: ErrFolder, wrapped;
 // the system's.
 func (c *Config) openFolder() error {

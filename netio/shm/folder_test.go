@@ -6,10 +6,12 @@ package shm_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,11 +140,11 @@ func TestFolderThatOthersCanWriteIsRefused(t *testing.T) {
 
 func TestDefaultFolderIsThisUsersAlone(t *testing.T) {
 	dir := folder(t)
-	t.Setenv("XDG_RUNTIME_DIR", dir)
+	shm.SetFolders(t, dir, dir)
 	if _, err := listen(t, shm.Config{}, "10.0.0.1:1"); err != nil {
 		t.Fatalf("OpenListenEndpoint in the default folder: got error %v, want none", err)
 	}
-	own := filepath.Join(dir, "tagbus")
+	own := filepath.Join(dir, fmt.Sprintf("tagbus-%d", os.Geteuid()))
 	if got := names(t, own); len(got) != 1 {
 		t.Errorf("names in the default folder: got %q, want one", got)
 	}
@@ -151,6 +153,63 @@ func TestDefaultFolderIsThisUsersAlone(t *testing.T) {
 	}
 	if _, err := listen(t, shm.Config{}, "10.0.0.1:2"); !errors.Is(err, shm.ErrFolder) {
 		t.Errorf("OpenListenEndpoint in a default folder that the group may use: got error %v, want %v", err, shm.ErrFolder)
+	}
+}
+
+// A user's folder comes with its first session, and a service may have begun before.
+func TestDefaultFoldersAreAllLookedInto(t *testing.T) {
+	users, temporary := folder(t), folder(t)
+	shm.SetFolders(t, users, temporary)
+	w := newWatcher()
+	if _, err := listen(t, shm.Config{}, "127.4.5.6:1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(users, strconv.Itoa(os.Geteuid())), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := backendtest.Open(t, reactor.Config{}, w, opener(shm.Config{}))
+	for _, want := range []error{nil, netio.ErrElsewhere} {
+		addr := netip.MustParseAddrPort("127.4.5.6:1")
+		if want != nil {
+			addr = netip.MustParseAddrPort("127.4.5.6:2")
+		}
+		if err := b.OpenEndpoint(addr, netio.Params{}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-w.Established:
+			if want != nil {
+				t.Errorf("%v: connected, want %v", addr, want)
+			}
+		case err := <-w.Refused:
+			if want == nil || !errors.Is(err, want) {
+				t.Errorf("%v: got %v, want %v", addr, err, want)
+			}
+		}
+	}
+	if _, err := listen(t, shm.Config{}, "127.4.5.6:3"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, filepath.Join(users, strconv.Itoa(os.Geteuid()), "tagbus")); len(got) != 1 {
+		t.Errorf("names in the folder of the user: got %q, want one", got)
+	}
+}
+
+// In the default folder another user may have been faster.
+func TestAnotherUserIsNotTrusted(t *testing.T) {
+	for _, test := range []struct {
+		folder string
+		uid    int
+		want   error
+	}{
+		{"", os.Geteuid(), nil},
+		{"", 0, nil},
+		{"", os.Geteuid() + 1, shm.ErrFolder},
+		{"/run/tagbus", os.Geteuid() + 1, nil}, // who may write there is for those who made it
+	} {
+		if err := shm.Trusts(shm.Config{Folder: test.folder}, test.uid); !errors.Is(err, test.want) {
+			t.Errorf("folder %q, user %d: got %v, want %v", test.folder, test.uid, err, test.want)
+		}
 	}
 }
 

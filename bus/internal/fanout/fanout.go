@@ -97,7 +97,7 @@ type Fanout struct {
 	lossyBytes int64       // of pages that all lossy lanes together may hold
 	lossyMost  int64       // pages that these may hold
 	window     int         // bytes of pages in flight for each connection
-	regionOnly atomic.Bool // a transport sends only from memory of the pool
+	regionOnly atomic.Bool // a transport sends only from memory of the pool, or copies all other
 	beat       note        // a heartbeat, as it is sent to all
 	beatData   [][]byte    // its pieces: one
 

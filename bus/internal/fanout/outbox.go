@@ -67,7 +67,7 @@ func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
 	can := ep.Capabilities()
 	box.direct, box.copies = can.Direct, !can.AnyMemory
 	box.subs = make(map[uint64]*Lane)
-	if box.copies {
+	if box.copies || can.CopyOther {
 		fan.regionOnly.Store(true)
 	}
 }
