@@ -28,7 +28,7 @@ func (b *bed) opener(m *member) netio.Opener {
 	if b.fault != nil {
 		open = memnet.FailNth(open, b.fault)
 	}
-	return b.broken.opener(open)
+	return b.parts.opener(b.broken.opener(open))
 }
 
 // openPublisher is bed.publisher with an OnEvent of the test's own.
