@@ -29,7 +29,7 @@ func (b *bed) opener(m *member) netio.Opener {
 	if b.fault != nil {
 		open = memnet.FailNth(open, b.fault)
 	}
-	return b.broken.opener(b.both(m, open))
+	return b.parts.opener(b.broken.opener(b.both(m, open)))
 }
 
 // both returns the opener of a backend beside that of the better way, if there is one.

@@ -27,6 +27,7 @@ type bed struct {
 
 	fault  *memnet.Fault // of backends to be opened; nil: none
 	broken *breaker      // nil: nothing is
+	parts  *parter       // nil: pages come in one
 	config netio.Config  // of the subscribers' backends
 
 	regionOnly bool               // publishers send only from memory of their pools
@@ -177,7 +178,7 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 	b.tb.Helper()
 	m := b.member()
 	cfg.OnEvent = m.note
-	s, err := bus.NewSubscriber(b.broken.opener(b.both(m, b.net.Opener(m.loop, memnet.Config{Config: b.config, Host: m.host, Certificates: b.shows}))), b.dir, cfg)
+	s, err := bus.NewSubscriber(b.parts.opener(b.broken.opener(b.both(m, b.net.Opener(m.loop, memnet.Config{Config: b.config, Host: m.host, Certificates: b.shows})))), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

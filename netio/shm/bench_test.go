@@ -81,6 +81,12 @@ func (s *drainSink) OnData(netio.Endpoint, []byte) {
 	}
 }
 
+// OnDataParts implements netio.PartsHandler.
+func (s *drainSink) OnDataParts(ep netio.Endpoint, _, data []byte) (taken bool) {
+	s.OnData(ep, data)
+	return true
+}
+
 // openers are the backends that are compared.
 func openers(tb testing.TB) map[string]backendtest.Opener {
 	tb.Helper()
