@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/ways"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 )
 
@@ -30,7 +31,7 @@ type WayError struct {
 
 // Error names the backend and the reason.
 func (e *WayError) Error() string {
-	return fmt.Sprintf("bus: no peer connects by %s, and all use other backends: %v", e.Backend, e.Err)
+	return sanitize.Linef("bus: no peer connects by %s, and all use other transports: %v", e.Backend, e.Err)
 }
 
 // Unwrap returns the reason.

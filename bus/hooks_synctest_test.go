@@ -105,6 +105,18 @@ func (h *hookBed) publisher(t *testing.T) {
 		"PublishBatch":         func() error { _, err := h.p.PublishBatch([]bus.Message{{Tag: 1}}); return err },
 		"PublishRows":          func() error { _, err := h.p.PublishRows([]bus.Row{{Tag: 1}}); return err },
 		"PublishBatchContext":  func() error { _, err := h.p.PublishBatchContext(h.ctx, []bus.Message{{Tag: 1}}); return err },
+		"Loan": func() error {
+			l, err := h.p.Loan(1, 1<<12)
+			if err == nil {
+				err = l.Publish(0)
+			}
+			return err
+		},
+		"LoanContext": func() error {
+			l, err := h.p.LoanContext(h.ctx, 1, 1<<12)
+			l.Abort()
+			return err
+		},
 		"PublishZeroCopy":      func() error { return h.p.PublishZeroCopy(1, 0, make([]byte, 1<<17), func() {}) },
 		"PublishZeroCopyContext": func() error {
 			return h.p.PublishZeroCopyContext(h.ctx, 1, 0, make([]byte, 1<<17), func() {})

@@ -234,7 +234,7 @@ func TestReceiver_sendersHaveTheirBestWay(t *testing.T) {
 	})
 }
 
-// Where it is decided what a peer may have, nobody shares memory.
+// Where it is decided what a peer may have, no process shares memory with another.
 func TestAccess_nothingIsWithinTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBedOfTwo(t)

@@ -26,7 +26,13 @@ import (
 	"tagbus/tags"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(readerBus) != "" {
+		runReader()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestOpen_saysWhatIsWrong(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")

@@ -67,7 +67,7 @@ var table = []rule{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},
 	{"node", "node only puts loop, backend and directory together; it is the one place that names a backend", []string{
-		"access", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/directory/signed", "bus/observer", "tags",
+		"access", "netio", "netio/multi", "netio/reactor", "netio/shm", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/directory/signed", "bus/observer", "tags",
 	}},
 	{"access", "what a peer may do follows from its certificate and the policy, as the bus asks it", []string{"acl", "bus", "identity", "internal/sanitize", "tags"}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
@@ -91,10 +91,10 @@ var table = []rule{
 	{"bus/internal/workqueue", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
 	{"bus/internal/closer", "how a Close is ordered depends only on what it closes", []string{"netio"}},
 	{"bus/internal/dialer", "how a connection is tried again does not depend on the backend or on what is said on it", []string{
-		"internal/alarm", "bus/internal/heartbeat", "github.com/cenkalti/backoff/v5",
+		"netio", "internal/alarm", "bus/internal/heartbeat", "github.com/cenkalti/backoff/v5",
 	}},
 	{"bus/internal/fanout", "the way of a message is decided without knowing a session, and beyond the contract of netio no transport", []string{
-		"bus/internal/arena", "bus/internal/cache", "bus/internal/workqueue", "bus/internal/ledger", "bus/internal/positions", "bus/internal/ring", "bus/internal/coarseclock", "bus/internal/tagmap",
+		"internal/invariants", "bus/internal/arena", "bus/internal/cache", "bus/internal/workqueue", "bus/internal/ledger", "bus/internal/positions", "bus/internal/ring", "bus/internal/coarseclock", "bus/internal/tagmap",
 		"bus/internal/tagset", "bus/internal/wire", "internal/alarm", "subscription", "netio", "tags",
 	}},
 	{"bus/internal/discovery", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory", "bus/internal/workqueue"}},
@@ -116,7 +116,8 @@ var table = []rule{
 	}},
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
-	{"bus/internal/advertise", "the addresses of a listener depend on it and on the host alone", nil},
+	{"bus/internal/advertise", "the addresses of listeners depend on them and on the host alone", []string{"bus/directory"}},
+	{"bus/internal/ways", "how a peer is reached follows from its entry and the backends of both", []string{"bus/directory", "bus/internal/dialer", "netio"}},
 	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},
@@ -216,6 +217,7 @@ var table = []rule{
 	{"netio/shm", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
 		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/sealed", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
 	}},
+	{"netio/multi", "several backends are one whatever they are", []string{"netio"}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
 		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
