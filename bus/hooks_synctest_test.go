@@ -117,7 +117,7 @@ func (h *hookBed) publisher(t *testing.T) {
 			l.Abort()
 			return err
 		},
-		"PublishZeroCopy":      func() error { return h.p.PublishZeroCopy(1, 0, make([]byte, 1<<17), func() {}) },
+		"PublishZeroCopy": func() error { return h.p.PublishZeroCopy(1, 0, make([]byte, 1<<17), func() {}) },
 		"PublishZeroCopyContext": func() error {
 			return h.p.PublishZeroCopyContext(h.ctx, 1, 0, make([]byte, 1<<17), func() {})
 		},
