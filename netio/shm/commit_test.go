@@ -42,8 +42,8 @@ func lending(region []byte) netio.Params {
 	return netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region}}
 }
 
-// TestRegionIsCommittedForItsFirstReader: who listens has none of it, nor has who is
-// visited by strangers.
+// TestRegionIsCommittedForItsFirstReader: a listen endpoint has none of it, nor has one that
+// strangers connect to.
 func TestRegionIsCommittedForItsFirstReader(t *testing.T) {
 	region := sharedRegion(t, 5<<20+1)
 	s := serve(t, shm.Config{}, lending(region))
@@ -156,8 +156,8 @@ func TestConnectionsWaitForTheRegion(t *testing.T) {
 	}
 }
 
-// TestRegionThatCannotBeCommitted: who connects is refused, the user is told once, and
-// later it is tried again.
+// TestRegionThatCannotBeCommitted: connections are refused, the user is told once, and later it
+// is tried again.
 func TestRegionThatCannotBeCommitted(t *testing.T) {
 	netiotest.CheckLeaks(t)
 	region := sharedRegion(t, 1<<20)
