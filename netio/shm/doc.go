@@ -42,9 +42,10 @@
 //
 // # Receiving
 //
-// A message of one piece is delivered where it lies. A header, or several pieces, and a
-// message that comes in parts, are copied together first, as one message is one slice. In a
-// build with the tag invariants all are.
+// A message of one piece is delivered where it lies, and so is one with a header before it, to
+// a netio.PartsHandler. The header stands in the descriptor, of which this side has a copy. Any
+// other header, several pieces, and a message of which not all is there, are copied together
+// first, as one message is one slice. In a build with the tag invariants all are.
 //
 // What is delivered where it lies belongs to the sender, and a hostile one may change it
 // at any time: a handler reads each length once, to a local variable, and checks that.
