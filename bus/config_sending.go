@@ -47,8 +47,10 @@ type Sending struct {
 
 	// FlushInterval is how long a page that is not full waits for more messages.
 	// Default 0: a message that stands alone is sent at once, bursts gather for 50 µs, and
-	// a flood fills its pages. A longer interval takes less processor time for each
-	// message while they come slowly. SendAcked does not wait for it.
+	// a flood fills its pages. Bursts of one length are sent with their last message; one
+	// that is shorter than those before waits for the next one, but 2 ms at most. Flush and
+	// PublishBatch say where a burst ends. A longer interval takes less processor time for
+	// each message while they come slowly. SendAcked does not wait for it.
 	FlushInterval time.Duration
 
 	// Policies are the kinds of policies that peers may choose. Others are refused.

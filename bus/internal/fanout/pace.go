@@ -21,6 +21,8 @@ import (
 //     later.
 //   - A page that was full is a flood, as long as the loop finds another one when it looks.
 //   - A stream that was flushed is flushed again at the end of the next burst.
+//   - A burst is as long as those before it, if they were all of one length (burst.go): then
+//     the publishing goroutine sends it.
 const (
 	// spacing is the pause between two sends of a stream by the loop: about as long as a
 	// timer is late (the slack of the system is 50 µs) and as two threads need to wake.
@@ -55,6 +57,7 @@ type pace struct {
 	direct bool   // the page that is being sealed is to be sent by this goroutine
 	bulk   bool   // it is full, and to be sent by this goroutine
 	bulks  bulk
+	bursts
 
 	directs int // lanes to which this goroutine has sent all of it
 
@@ -76,15 +79,21 @@ func (s *stream) begun() {
 		s.leave(now, now+int64(s.fan.cfg.FlushInterval))
 		return
 	}
+	longer := false
 	if s.soon++; !s.isSoon(now) {
 		s.soon = 0
-	} else if s.soon > 1 {
-		s.bursty = true
+		s.over()
+	} else {
+		s.bursty = s.bursty || s.soon > 1
+		longer, s.told = s.told > 0, 0
 	}
 	s.full = s.full && now-s.sent <= int64(floodTick)
 	switch {
 	case s.full, s.asked:
 		s.leave(now, now+int64(floodTick))
+	case longer:
+		s.leave(now, now)
+	case s.foretell(now):
 	case s.bursty, !s.few():
 		s.leave(now, max(now, s.sent+int64(spacing)))
 	case s.allBusy():
@@ -115,12 +124,16 @@ func (s *stream) leave(now, due int64) {
 	s.opened, s.due = now, max(now, due)
 }
 
-// grown decides about a page that has 2, 4, 8 .. messages. mu is held.
+// grown decides about a page that has 2, 4, 8 .. messages, or told. mu is held.
 func (s *stream) grown() {
 	if s.batch || s.full || s.asked || s.fan.cfg.FlushInterval > 0 {
 		return
 	}
 	now := s.fan.now()
+	if s.told > 0 {
+		s.foretold(now)
+		return
+	}
 	if s.writer.Messages == 2 {
 		s.bursty = now-s.opened <= s.cost/2
 	}
@@ -139,7 +152,10 @@ func (s *stream) grown() {
 func (s *stream) ended(more bool) {
 	s.batch = false
 	switch {
-	case !s.pending() || s.left.Load():
+	case !s.pending():
+	case s.left.Load() && s.told > 0: // a batch that ends a burst which Publish has begun
+		s.sendNow(s.fan.now())
+	case s.left.Load():
 	case more && s.fan.cfg.FlushInterval == 0:
 		s.leave(s.fan.now(), s.fan.now()+int64(spacing))
 	default:
@@ -154,6 +170,9 @@ func (s *stream) sendNow(now int64) {
 	s.direct, s.directs = s.few(), 0
 	s.seal()
 	s.direct, s.done = false, s.fan.now()
+	if !s.pending() {
+		s.left.Store(false) // although the loop may still come
+	}
 	if s.directs < len(s.lanes) {
 		return // to leave a page to the loop costs next to nothing, which says nothing
 	}

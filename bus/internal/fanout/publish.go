@@ -74,7 +74,7 @@ func (t *tagState) publishQuick(tag tags.Tag, data []byte) bool {
 		t.last = now
 		t.count++
 		t.bytes += uint64(len(data))
-		if w.Messages <= s.watch && w.Messages&(w.Messages-1) == 0 {
+		if n := w.Messages; n <= s.watch && (n&(n-1) == 0 || n == s.told) {
 			s.grown()
 		}
 	}

@@ -79,7 +79,7 @@ func (s *stream) lockContended() {
 // Errors: ErrNoRoom, ErrStopped, Config.Unowned; then nothing is published.
 func (s *stream) append(tag tags.Tag, status wire.Status, position uint64, data []byte) error {
 	if s.page != nil && s.solo == nil && s.writer.Append(tag, status, position, data) {
-		if n := s.writer.Messages; n <= s.watch && n&(n-1) == 0 {
+		if n := s.writer.Messages; n <= s.watch && (n&(n-1) == 0 || n == s.told) {
 			s.grown()
 		}
 	} else {
@@ -189,6 +189,7 @@ func (s *stream) sealPage() {
 	s.fan.arena.Written(&s.tail, p.complete(&s.writer, s.end))
 	s.writer.Mem = nil // for publishQuick there is no room
 	s.last = p.bytes
+	s.sealed += p.messages
 	p.refs.Store(int32(len(s.lanes)) + 1) // one for this function: there may be no lane that takes the page
 	tell := false
 	for i, n := range s.lanes {
