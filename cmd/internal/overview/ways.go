@@ -45,6 +45,9 @@ type Unused struct {
 	Do      string `json:"do"`      // what to do; "": it is as it must be
 }
 
+// WithinHost reports whether the better transport is for processes of one host.
+func (u *Unused) WithinHost() bool { return u.Backend == withinHost }
+
 // Unused returns the transport that a connection should have instead of its own. ok is false if
 // there is none, or that is not known.
 //

@@ -35,6 +35,9 @@ func (c *connection) unused(backend, reason string) Unused {
 	case strings.HasPrefix(reason, hasOnly):
 		u.Reason = fmt.Sprintf("the %s has only %s", c.peer, strings.TrimPrefix(reason, hasOnly))
 		u.Do = fmt.Sprintf("start the %s with --backend auto, or with %s in front of what it has; one with --acl has no shm", c.peer, backend)
+		if backend != withinHost {
+			u.Do = fmt.Sprintf("start the %s with %s in front of its --backend, in a program and on a host that have it: --fabrics shows what is there", c.peer, backend)
+		}
 	case strings.Contains(reason, elsewhere):
 		u.Reason = fmt.Sprintf("the %s does not see the socket of the %s, as it is of another user, or in a container", c.peer, c.word)
 		u.Do = "run both as one user with the same XDG_RUNTIME_DIR; in containers, mount one folder there: its programs can read the memory of each other"
