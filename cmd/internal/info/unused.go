@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
@@ -84,12 +85,12 @@ func (p page) unusedOf(links []link, itself *state.State) {
 	p.unused(rows, clients, func(l *overview.UnusedLink) string { return l.At.Label() })
 }
 
-// answerOf returns the answer of an instance; nil if there is none.
-func answerOf(o overview.Overview, instance string) *state.State {
+// answerOf returns the answer of a client, or else what its entry says.
+func answerOf(o overview.Overview, e *directory.Entry) *state.State {
 	for i := range o.Rows {
-		if r := &o.Rows[i]; r.Entry.Instance == instance {
+		if r := &o.Rows[i]; r.Entry.Instance == e.Instance && r.State != nil {
 			return r.State
 		}
 	}
-	return nil
+	return &state.State{Instance: e.Instance, Host: e.Host, Backend: e.Backend}
 }

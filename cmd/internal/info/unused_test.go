@@ -78,6 +78,18 @@ func TestASubscriberAndWhatItDoesNotUse(t *testing.T) {
 	}
 }
 
+// TestAClientThatGivesNoAnswerHasItsEntry, which says what it can.
+func TestAClientThatGivesNoAnswerHasItsEntry(t *testing.T) {
+	e := directory.Entry{Instance: "S3", Role: directory.Subscriber, Backend: "tcp"}
+	o := overview.Overview{Rows: []overview.Row{{Entry: e}, {Entry: directory.Entry{Instance: "S4"}, State: new(state.State)}}}
+	if s := answerOf(o, &e); s.Backend != "tcp" {
+		t.Errorf("got %+v, want its entry", s)
+	}
+	if o.Rows[0].State = only; answerOf(o, &e) != only {
+		t.Error("got the entry of one that answers")
+	}
+}
+
 // TestReasonsAreBounded: peers say what they like.
 func TestReasonsAreBounded(t *testing.T) {
 	r, clients := shared(), make(map[string]*state.State)

@@ -126,9 +126,6 @@ func rowOf(r *overview.Row) row {
 			all.Since = s.Since
 		}
 		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses, Path: s.Path, ByBackend: s.ByBackend, via: overview.Via(s)}
-		if e.Role.IsClient() && s.Backend != "" { // its entry names one
-			all.backends = s.Backend
-		}
 		if rate, ok := r.Rate(func(s *state.State) uint64 { return s.Messages }); ok {
 			all.MessageRate = &rate
 		}

@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"cmp"
 	"slices"
 
 	"tagbus/bus/directory"
@@ -48,7 +49,7 @@ func (o *Overview) Clients() {
 		if c.first.Entry.Role == directory.Receiver {
 			role = directory.Sender
 		}
-		r := Row{Entry: directory.Entry{Instance: c.peer.Instance, Name: c.peer.Name, Host: c.peer.Host, PID: c.peer.PID, Role: role, Backend: c.first.Entry.Backend}}
+		r := Row{Entry: directory.Entry{Instance: c.peer.Instance, Name: c.peer.Name, Host: c.peer.Host, PID: c.peer.PID, Role: role, Backend: cmp.Or(c.peer.Backend, c.first.Entry.Backend)}}
 		c.show(&r)
 		o.Rows = append(o.Rows, r)
 	}

@@ -45,7 +45,7 @@ func TestClientsAreCompletedByTheirPublishers(t *testing.T) {
 	if lonely.State != nil || lonely.Err == nil {
 		t.Errorf("got %+v, want nothing of one that is connected to nothing", lonely.State)
 	}
-	if e := unlisted.Entry; e.Instance != "unlisted" || e.Name != "name-unlisted" || e.Role != directory.Subscriber || unlisted.State.Connected != 2 {
+	if e := unlisted.Entry; e.Instance != "unlisted" || e.Name != "name-unlisted" || e.Role != directory.Subscriber || e.Backend != "tcp" || unlisted.State.Connected != 2 {
 		t.Errorf("got %+v, want the client that is not listed", unlisted)
 	}
 }

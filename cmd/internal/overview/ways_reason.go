@@ -31,7 +31,7 @@ func (c *connection) unused(backend, reason string) Unused {
 	switch {
 	case reason == "":
 		u.Reason = fmt.Sprintf("the %s does not say why", c.peer)
-		u.Do = fmt.Sprintf("start the %s with --metrics, and it says why; mostly it has another --backend, is of another user, or in a container", c.peer)
+		u.Do = fmt.Sprintf("start the %s with --metrics, and it says why; mostly it is of another user, or in a container", c.peer)
 	case strings.HasPrefix(reason, hasOnly):
 		u.Reason = fmt.Sprintf("the %s has only %s", c.peer, strings.TrimPrefix(reason, hasOnly))
 		u.Do = fmt.Sprintf("start the %s with --backend auto, or with %s in front of what it has; one with --acl has no shm", c.peer, backend)
@@ -91,8 +91,7 @@ func UnusedWays(rows []Row, clients map[string]*state.State) (groups []UnusedGro
 	return groups
 }
 
-// Telling returns the clients that may say why they do not use a better transport: those with a
-// monitor that some of the rows name as peers.
+// Telling returns the clients that may say why they do not use a better transport.
 func Telling(rows []Row, clients []directory.Entry) (some []directory.Entry) {
 	wanted := make(map[string]bool)
 	for _, g := range UnusedWays(rows, nil) {
@@ -101,7 +100,7 @@ func Telling(rows []Row, clients []directory.Entry) (some []directory.Entry) {
 		}
 	}
 	for i := range clients {
-		if e := &clients[i]; e.Role.IsClient() && e.Monitor.IsValid() && wanted[e.Instance] {
+		if e := &clients[i]; e.Role.IsClient() && wanted[e.Instance] {
 			some = append(some, *e)
 		}
 	}

@@ -97,7 +97,7 @@ func (a askers) Ask(ctx context.Context, e directory.Entry, q state.Question) (s
 const clientsAtOnce = 64
 
 // ClientStates asks clients by HTTP, all of them for the time of --timeout, and returns the answers
-// by instance.
+// by instance. Of one that gives none, there is what its entry says.
 func (e *Env) ClientStates(ctx context.Context, clients []directory.Entry) map[string]*state.State {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
@@ -112,13 +112,14 @@ func (e *Env) ClientStates(ctx context.Context, clients []directory.Entry) map[s
 		tokens <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-tokens }()
-			s, err := askMonitor(ctx, clients[i], question)
-			if err != nil {
-				return // what it says is worth knowing, and nothing depends on it
+			e := &clients[i]
+			s, err := askers{}.Ask(ctx, *e, question)
+			if err != nil { // what it says is worth knowing, and nothing depends on it
+				s = state.State{Instance: e.Instance, Host: e.Host, Backend: e.Backend}
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			answers[s.Instance] = &s
+			answers[e.Instance] = &s
 		})
 	}
 	wg.Wait()

@@ -98,7 +98,7 @@ func TestAClientIsAskedByHTTP(t *testing.T) {
 	refused("nothing", "refused")
 }
 
-// TestClientsAreAskedTogether, and those that do not answer are left out.
+// TestClientsAreAskedTogether, and of those that do not answer the entry is known.
 func TestClientsAreAskedTogether(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(state.Process{Instances: []state.State{{Instance: "a", Messages: 1}, {Instance: "b", Messages: 2}}})
@@ -110,9 +110,12 @@ func TestClientsAreAskedTogether(t *testing.T) {
 		e.Monitor = netip.MustParseAddrPort(strings.TrimPrefix(server.URL, "http://"))
 		clients = append(clients, e)
 	}
+	silent := directorytest.Client("silent", 1)
+	silent.Backend = "shm,tcp"
+	clients = append(clients, silent)
 	env := &Env{Flags: &Flags{Timeout: time.Minute}}
 	all := env.ClientStates(t.Context(), clients)
-	if len(all) != 2 || all["a"] == nil || all["a"].Messages != 1 || all["b"] == nil || all["b"].Messages != 2 {
-		t.Errorf("got %v, want the answers of a and b", all)
+	if len(all) != 4 || all["a"].Messages != 1 || all["b"].Messages != 2 || all["gone"].Backend != clients[1].Backend || all["silent"].Backend != "shm,tcp" {
+		t.Errorf("got %v, want the answers of a and b, and the transports of the others", all)
 	}
 }
