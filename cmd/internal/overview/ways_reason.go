@@ -39,8 +39,8 @@ func (c *connection) unused(backend, reason string) Unused {
 			u.Do = fmt.Sprintf("start the %s with %s in front of its --backend, in a program and on a host that have it: --fabrics shows what is there", c.peer, backend)
 		}
 	case strings.Contains(reason, elsewhere):
-		u.Reason = fmt.Sprintf("the %s does not see the socket of the %s, as it is of another user, or in a container", c.peer, c.word)
-		u.Do = "run both as one user with the same XDG_RUNTIME_DIR; in containers, mount one folder there: its programs can read the memory of each other"
+		u.Reason = fmt.Sprintf("the %s does not see the socket of the %s, as user, container or XDG_RUNTIME_DIR differ", c.peer, c.word)
+		u.Do = "start both as one user and with one XDG_RUNTIME_DIR, which a service of systemd does not have by itself; mount its folder into containers that are to share memory"
 	default:
 		u.Reason = dialed.ReplaceAllString(strings.TrimPrefix(reason, "by "+backend+": "), "")
 		u.Do = "docs/runbook.md, \"Which way does my data take, and why?\""
