@@ -20,7 +20,8 @@ import (
 // operators, and nothing dials because of it.
 const maxListedParts = 64
 
-// clientEntry returns the entry of a subscriber or a sender.
+// clientEntry returns the entry of a subscriber or a sender. Its Backend names all that it has, as nothing
+// dials it: who looks for the reason of a slow connection sees there what it lacks.
 //
 //   - wanted: what it subscribes to or sends, or some of it.
 //   - monitor: of the configuration.

@@ -142,7 +142,9 @@ func (p *publisherImpl) portrayAll(st *state.State, q state.Question, now time.T
 
 	first := portrait.NewFirst(q.Peers, func(a, b rankedLink) int { return portrait.Before(a.Rank, b.Rank) })
 	st.Connected = len(p.links)
+	var by backendCounts
 	for l := range p.links {
+		by.add(l.peer.Backend, 1)
 		past := p.pastOf(l)
 		r := rankedLink{portrait.Rank{Stalled: l.stalledAt.Load() != 0, CutOff: past.CutOff(now), Fullest: l.out.Fullest(), Name: l.peer.Instance}, l}
 		for _, n := range l.out.Lanes {
@@ -156,6 +158,7 @@ func (p *publisherImpl) portrayAll(st *state.State, q state.Question, now time.T
 		first.Add(r)
 		eps = append(eps, l.ep)
 	}
+	st.ByBackend = by.portray()
 	gone := portrait.Latest(p.accounts.Gone(), q.Peers, now, func(a *ledger.Account[*link, member]) (*portrait.Past, time.Time) { return &a.Peer.past, a.Peer.ended })
 	for _, a := range gone {
 		m := &a.Peer

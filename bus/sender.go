@@ -307,6 +307,6 @@ func (s *senderImpl) close() (later bool, err error) {
 func (s *senderImpl) listed() (e directory.Entry, ok bool) {
 	p := s.pub
 	return clientEntry(directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Last().Name(), Since: p.opened,
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Names(), Since: p.opened,
 	}, *s.wants.Load(), p.cfg.Monitor), !s.ended.Load()
 }

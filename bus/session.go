@@ -223,8 +223,12 @@ func (c *peerContact) closed() (wasReady bool) {
 	return c.Closed()
 }
 
-// portrayPassed adds the ways that are better than that of the connection.
+// portrayPassed adds the ways that are better than that of the connection. A sender, which dials, has
+// announced none.
 func (c *peerContact) portrayPassed(st *state.Peer) {
+	if c.entry.Backend == "" {
+		return
+	}
 	for _, p := range c.ours.Passed(c.entry, c.peer.Backend, c.Passed()) {
 		st.Passed = append(st.Passed, state.PassedWay{Backend: p.Backend, Reason: p.Reason})
 	}

@@ -93,7 +93,7 @@ func (src *source) lost(cause error) {
 	}
 	src.sub.departed()
 	if wasReady {
-		src.sub.counters.publishers.Add(-1)
+		src.sub.counters.connected(src.contact.peer, -1)
 		src.sub.heart.Leave()
 	}
 	if src.sub.closed.Load() {

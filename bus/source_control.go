@@ -84,7 +84,7 @@ func (src *source) onHello(data []byte) {
 func (src *source) ready() {
 	src.contact.greeted()
 	src.vanished, src.dial.seek = false, seek{}
-	src.sub.counters.publishers.Add(1)
+	src.sub.counters.connected(src.contact.peer, 1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
 	}

@@ -22,7 +22,7 @@ func (s *subscriberImpl) listed() (e directory.Entry, ok bool) {
 	select {
 	case wanted := <-result:
 		return clientEntry(directory.Entry{
-			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Last().Name(), Since: s.opened,
+			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Names(), Since: s.opened,
 		}, wanted, s.cfg.Monitor), true
 	case <-s.closer.Ended():
 		return e, false

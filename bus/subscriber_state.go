@@ -170,7 +170,7 @@ func (s *subscriberImpl) portray(q state.Question) state.State {
 			first.Add(rankedSource{portrait.Rank{CutOff: past.CutOff(now), Lost: portrait.Lost(&src.in.Sums().Losses), Name: src.contact.peer.Instance}, src})
 		}
 	}
-	st.Path = sumPaths(eps)
+	st.Path, st.ByBackend = sumPaths(eps), c.byBackend.portray()
 	for _, r := range first.Sorted() {
 		peer, past := r.src.portray(), s.pasts.Of(r.src.contact.peer.Instance)
 		past.Show(&peer)

@@ -43,15 +43,24 @@ type SubscriberStats struct {
 	Losses Losses // Lost and LeftOut by cause
 
 	EntryFailing bool // of a Receiver: its entry in the directory cannot be renewed now
+
+	ByBackend []BackendCount // Publishers by the backend of their connections; those that there has been one of
 }
 
 type subscriberCounters struct {
 	publishers                                       atomic.Int64
+	byBackend                                        backendCounts // of publishers
 	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
 	broken                                           endings
 	superseded                                       atomic.Uint64 // in full queues, with the policy Latest
 	lost                                             [subscription.AllCauses]atomic.Uint64
 	entry                                            entryTrouble
+}
+
+// connected notes a connection that begins, 1, or ends, -1.
+func (c *subscriberCounters) connected(p *Peer, n int) {
+	c.publishers.Add(int64(n))
+	c.byBackend.add(p.Backend, n)
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -68,8 +77,8 @@ func (handle *Subscriber) Stats() SubscriberStats {
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
-		NotAllowed: s.refusals.total.Load(),
-		Losses:     losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.all.Load(), OwnStalls: c.broken.own.Load(), EntryFailing: c.entry.failing.Load(),
+		NotAllowed: s.refusals.total.Load(), ByBackend: c.byBackend.stats(),
+		Losses: losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.all.Load(), OwnStalls: c.broken.own.Load(), EntryFailing: c.entry.failing.Load(),
 	}
 }
 

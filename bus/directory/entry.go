@@ -53,7 +53,7 @@ type Entry struct {
 	Name            string           // what people call the publisher; may be empty; at most 255 bytes of printable text
 	Host            string           // host name, for people; may be empty; at most 255 bytes of printable text
 	PID             int              // process id on Host, for people; 0 if unknown
-	Backend         string           // what to dial with at Addresses: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks
+	Backend         string           // what to dial with at Addresses: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks; of a client, all that it has, with commas between them
 	Addresses       []netip.AddrPort // where to dial, in order of preference; 1..64, each specified, unicast and with a port; of a client, none
 	Ways            []Way            // other ways to dial, by other backends, the best first; at most 8; programs that know of none dial Addresses
 	Mirror          string           // id of the tagbus mirror that has copied the entry from another directory, as an Instance; "" where the program itself has announced it

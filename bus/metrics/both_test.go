@@ -24,8 +24,9 @@ func filledBoth() (collectors []prometheus.Collector, values []map[string]int) {
 	rcv.EntryFailing = true
 	lane.Policy = bus.Policy{Kind: bus.DropOldest}
 	link.Lanes = []bus.LaneState{lane}
-	link.Peer = bus.Peer{Instance: "rcvA", Name: "front end", Host: "pc-07", PID: 4711, Addr: netip.MustParseAddrPort("10.0.0.2:40000")}
+	link.Peer = bus.Peer{Instance: "rcvA", Name: "front end", Host: "pc-07", PID: 4711, Addr: netip.MustParseAddrPort("10.0.0.2:40000"), Backend: "shm"}
 	snd.Subscribers = []bus.SubscriberState{link}
+	rcv.ByBackend = []bus.BackendCount{{Backend: "shm", Connections: 2}}
 	return []prometheus.Collector{
 		metrics.OfSender(func() bus.SenderStats { return snd }),
 		metrics.OfReceiver(func() bus.SubscriberStats { return rcv }),
@@ -79,6 +80,8 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 		"tagbus_sender_receiver_free_sends" + peer:          float64(link["SendsFree"]),
 		"tagbus_sender_receiver_min_free_sends" + peer:      float64(link["MinSendsFree"]),
 
+		"tagbus_sender_receivers_by_backend{backend=shm}":       1,
+		"tagbus_receiver_senders_by_backend{backend=shm}":       2,
 		"tagbus_receiver_senders":                               float64(rcv["Publishers"]),
 		"tagbus_receiver_messages_total":                        float64(rcv["Messages"]),
 		"tagbus_receiver_payload_bytes_total":                   float64(rcv["Bytes"]),

@@ -16,6 +16,9 @@ type collector[S any] struct {
 	losses losses
 	lost   func(*S) *bus.Losses
 
+	backends  *prometheus.Desc
+	byBackend func(*S) []bus.BackendCount // nil for one that has links, which are counted
+
 	links  *links // nil for one that has none
 	linked func(*S) *bus.PublisherStats
 	peers  *peers
@@ -25,6 +28,7 @@ type collector[S any] struct {
 func (c collector[S]) Describe(ch chan<- *prometheus.Desc) {
 	describe(ch, c.metrics)
 	c.losses.describe(ch)
+	ch <- c.backends
 	if c.links != nil {
 		c.links.describe(ch)
 	}
@@ -43,7 +47,10 @@ func (c collector[S]) Collect(ch chan<- prometheus.Metric) {
 		of := c.linked(&st)
 		c.peers.see(of.Subscribers, of.Gone)
 		c.links.collect(ch, c.peers, of.Subscribers)
+		collectBackends(ch, c.backends, c.peers.backends.all())
+		return
 	}
+	collectBackends(ch, c.backends, c.byBackend(&st))
 }
 
 // metric is one number out of counters of type S.

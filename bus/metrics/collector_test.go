@@ -56,8 +56,9 @@ func filled() (collectors []prometheus.Collector, values []map[string]int) {
 	pub.EntryFailing = true
 	lane.Policy = bus.Policy{Kind: bus.DropOldest}
 	link.Lanes = []bus.LaneState{lane}
-	link.Peer = bus.Peer{Instance: "subA", Name: "readout", Host: "pc-07", PID: 4711, Addr: netip.MustParseAddrPort("10.0.0.2:40000")}
+	link.Peer = bus.Peer{Instance: "subA", Name: "readout", Host: "pc-07", PID: 4711, Addr: netip.MustParseAddrPort("10.0.0.2:40000"), Backend: "tcp"}
 	pub.Subscribers = []bus.SubscriberState{link}
+	sub.ByBackend = []bus.BackendCount{{Backend: "tcp", Connections: 3}, {Backend: "shm"}}
 	return []prometheus.Collector{
 		metrics.OfPublisher(func() bus.PublisherStats { return pub }),
 		metrics.OfSubscriber(func() bus.SubscriberStats { return sub }),
@@ -143,6 +144,9 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_publisher_subscriber_sent_messages_total" + peer:  float64(link["Messages"]),
 		"tagbus_publisher_subscriber_sent_bytes_total" + peer:     float64(link["Bytes"]),
 		"tagbus_publisher_subscriber_sent_pages_total" + peer:     float64(link["Pages"]),
+		"tagbus_publisher_subscribers_by_backend{backend=tcp}":    1,
+		"tagbus_subscriber_publishers_by_backend{backend=tcp}":    3,
+		"tagbus_subscriber_publishers_by_backend{backend=shm}":    0,
 		"tagbus_subscriber_publishers":                            float64(sub["Publishers"]),
 		"tagbus_subscriber_messages_total":                        float64(sub["Messages"]),
 		"tagbus_subscriber_payload_bytes_total":                   float64(sub["Bytes"]),

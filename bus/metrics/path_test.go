@@ -3,12 +3,38 @@
 package metrics
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"tagbus/bus"
 	"tagbus/netio"
 )
+
+// TestABackendWithoutConnectionsFallsToZero, and what is not known is not counted.
+func TestABackendWithoutConnectionsFallsToZero(t *testing.T) {
+	p := newPeers()
+	by := func(names ...string) (all []bus.SubscriberState) {
+		for i, name := range names {
+			s := stranger("i", i)
+			s.Peer.Backend = name
+			all = append(all, s)
+		}
+		return all
+	}
+	for _, look := range []struct {
+		connected []bus.SubscriberState
+		want      backendCounts
+	}{
+		{by("shm", "tcp", "shm", ""), backendCounts{"shm": 2, "tcp": 1}},
+		{by("tcp"), backendCounts{"shm": 0, "tcp": 1}},
+	} {
+		p.see(look.connected, nil)
+		if !maps.Equal(p.backends, look.want) || len(p.backends.all()) != len(look.want) {
+			t.Errorf("got %v, want %v", p.backends, look.want)
+		}
+	}
+}
 
 // TestSegmentsThatWereSentAgain are added up over connections, and not counted of a transport that
 // does not measure them.

@@ -23,10 +23,12 @@ type peers struct {
 	known map[string]*known
 	all   table[peerLabels, peerSums]
 	lanes table[laneLabels, laneSums]
+
+	backends backendCounts
 }
 
 func newPeers() *peers {
-	p := &peers{known: make(map[string]*known)}
+	p := &peers{known: make(map[string]*known), backends: make(backendCounts)}
 	p.all.most, p.lanes.most = maxIdle, maxIdle
 	return p
 }
@@ -87,6 +89,7 @@ type laneSums struct {
 func (p *peers) see(connected, gone []bus.SubscriberState) {
 	p.all.begin()
 	p.lanes.begin()
+	p.backends.see(connected)
 	for i := range connected {
 		p.add(&connected[i], true)
 	}

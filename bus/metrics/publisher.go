@@ -17,7 +17,7 @@ import (
 //     have policy too, and losses have cause, which is full, memory or connection.
 //     Subscribers with the same labels are one series: counters are sums, which never
 //     fall when one of them leaves, and the gauges say what they are of. Only the info
-//     metric has subscriber (the instance) and addr.
+//     metric has subscriber (the instance) and addr. Connections by backend have that.
 //   - Series stay when the last subscriber with the labels has left, at most 1,024 of a
 //     metric, those that were in use last. Gauges, except the number of connections,
 //     go. A series that was dropped begins at 0 when it is back.
@@ -31,12 +31,14 @@ func OfPublisher(stats func() bus.PublisherStats) prometheus.Collector {
 		stats: stats, metrics: publisherMetrics,
 		losses: publisherLosses, lost: func(s *bus.PublisherStats) *bus.Losses { return &s.Losses },
 		links: &subscriberLinks, linked: func(s *bus.PublisherStats) *bus.PublisherStats { return s }, peers: newPeers(),
+		backends: publisherBackends,
 	}
 }
 
 var (
-	publisherLosses = outgoingLosses(publisherRole)
-	subscriberLinks = linkMetrics(publisherRole)
+	publisherLosses   = outgoingLosses(publisherRole)
+	subscriberLinks   = linkMetrics(publisherRole)
+	publisherBackends = newBackends(publisherRole)
 
 	publisherMetrics = append(outgoingMetrics(publisherRole),
 		counter("tagbus_publisher_strangers_total",

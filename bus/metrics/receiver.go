@@ -19,6 +19,7 @@ func OfReceiver(stats func() bus.SubscriberStats) prometheus.Collector {
 	return collector[bus.SubscriberStats]{
 		stats: stats, metrics: receiverMetrics,
 		losses: receiverLosses, lost: func(s *bus.SubscriberStats) *bus.Losses { return &s.Losses },
+		backends: receiverBackends, byBackend: func(s *bus.SubscriberStats) []bus.BackendCount { return s.ByBackend },
 	}
 }
 
@@ -28,5 +29,6 @@ var (
 			"1 while the entry in the bus directory cannot be renewed: new senders find an old one, or none. Look at the permissions and the space of the folder, or at the servers of the directory; the problem event has the cause.",
 			func(s *bus.SubscriberStats) bool { return s.EntryFailing }),
 	)
-	receiverLosses = incomingLosses(receiverRole)
+	receiverLosses   = incomingLosses(receiverRole)
+	receiverBackends = newBackends(receiverRole)
 )

@@ -21,12 +21,14 @@ func OfSender(stats func() bus.SenderStats) prometheus.Collector {
 		stats: stats, metrics: senderMetrics,
 		losses: senderLosses, lost: func(s *bus.SenderStats) *bus.Losses { return &s.Losses },
 		links: &receiverLinks, linked: func(s *bus.SenderStats) *bus.PublisherStats { return &s.PublisherStats }, peers: newPeers(),
+		backends: senderBackends,
 	}
 }
 
 var (
-	senderLosses  = outgoingLosses(senderRole)
-	receiverLinks = linkMetrics(senderRole)
+	senderLosses   = outgoingLosses(senderRole)
+	receiverLinks  = linkMetrics(senderRole)
+	senderBackends = newBackends(senderRole)
 
 	senderMetrics = append(ofPart(outgoingMetrics(senderRole), func(s *bus.SenderStats) *bus.PublisherStats { return &s.PublisherStats }),
 		counter("tagbus_sender_no_receiver_total",

@@ -65,6 +65,8 @@ type State struct {
 	Peers     []Peer  `json:"peers,omitempty"`      // as many as were asked for
 	Gone      []Peer  `json:"gone_peers,omitempty"` // remembered, the last to go first; as many as were asked for. Of a subscriber: none, since the directory has publishers
 
+	ByBackend []BackendCount `json:"connected_by_backend,omitempty"` // the connected peers by the transport of their connections, the most first
+
 	KnownTags int   `json:"known_tags"`             // tags of which there was a message; of a subscriber or receiver for each publisher and policy
 	Busiest   []Tag `json:"busiest_tags,omitempty"` // by rate; as many as were asked for
 	Asked     []Tag `json:"asked_tags,omitempty"`   // those of Question.Tags that are known
@@ -78,6 +80,12 @@ type State struct {
 type Way struct {
 	Backend   string   `json:"backend"`   // transport: "shm", "rdma:verbs"
 	Addresses []string `json:"addresses"` // announced
+}
+
+// BackendCount is how many connections go by one transport.
+type BackendCount struct {
+	Backend   string `json:"backend"`         // transport: "tcp", "shm"
+	Connected int    `json:"connected_peers"` // by it
 }
 
 // PassedWay is a transport that is better than that of a connection, and not used.

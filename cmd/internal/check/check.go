@@ -18,7 +18,9 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/build"
 )
@@ -124,6 +126,7 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 			}
 			return o, nil
 		},
+		tell: func(ctx context.Context, rows []overview.Row) map[string]*state.State { return clientsOf(ctx, e, rows) },
 	}
 	guard, err := e.Guard()
 	if err != nil {
@@ -153,4 +156,14 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 		l.us.expiry = *c.Expiry
 	}
 	return l, nil
+}
+
+// clientsOf asks the clients that may say why they do not use a better transport.
+func clientsOf(ctx context.Context, e *tool.Env, rows []overview.Row) map[string]*state.State {
+	d, err := e.Everyone()
+	if err != nil {
+		return nil // nothing depends on it
+	}
+	entries, _ := d.List()
+	return e.ClientStates(ctx, overview.Telling(rows, entries))
 }

@@ -101,7 +101,7 @@ func backendDo(e *bus.BackendError) string {
 	case e.Ours == secure:
 		return "start that program with --cert, --key and --ca, as this command has them; or leave them out here, if no program of the bus has some"
 	default:
-		return "start all programs of a bus with one --backend, and this command too"
+		return "let both have a transport in common: --backend auto, or the same list"
 	}
 }
 

@@ -12,18 +12,7 @@ import (
 // is for package overview to decide, as for all tools.
 func judgeFlow(s *seen) []Finding {
 	f := &findings{group: "flow"}
-	var o overview.Overview
-	for _, e := range s.living() {
-		now := e.state()
-		if now == nil {
-			continue
-		}
-		row := overview.Row{Entry: e.Entry, State: now}
-		if before := e.first.state; e.second.state != nil && before != nil && before.Instance == now.Instance {
-			row.Before = before
-		}
-		o.Rows = append(o.Rows, row)
-	}
+	o := overview.Overview{Rows: s.rows()}
 	problems := o.Problems()
 	for i := range problems {
 		if p := &problems[i]; p.ID != overview.EntryFailing { // which is about answers
@@ -34,4 +23,20 @@ func judgeFlow(s *seen) []Finding {
 		f.ok(s.bus, "no program stalls, and nothing was lost while this command looked")
 	}
 	return f.sorted()
+}
+
+// rows returns what the instances have answered.
+func (s *seen) rows() (rows []overview.Row) {
+	for _, e := range s.living() {
+		now := e.state()
+		if now == nil {
+			continue
+		}
+		row := overview.Row{Entry: e.Entry, State: now}
+		if before := e.first.state; e.second.state != nil && before != nil && before.Instance == now.Instance {
+			row.Before = before
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/directory/file"
 	"tagbus/bus/observer"
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
 	"tagbus/tags"
 )
 
@@ -42,7 +43,8 @@ type looker struct {
 	again  func() (file.Survey, error)
 	list   func() ([]directory.Entry, error) // of a directory that is no folder; nil: of a folder
 	host   func() hostSeen
-	self   func() *selfSeen // nil: there is none
+	self   func() *selfSeen                                              // nil: there is none
+	tell   func(context.Context, []overview.Row) map[string]*state.State // asks clients of some rows; nil: none is asked
 	own    func() map[netip.Addr]bool
 	asker  func() (asker, error)
 
@@ -126,7 +128,15 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 			l.askAgain(ctx, to, e)
 		}
 	})
+	l.askClients(ctx, s)
 	l.renewals(ctx, s)
+}
+
+// askClients asks the clients that may say why they do not use a better transport, if there are some.
+func (l *looker) askClients(ctx context.Context, s *seen) {
+	if rows := s.rows(); l.tell != nil && len(overview.UnusedWays(rows, nil)) > 0 {
+		s.clients = l.tell(ctx, rows)
+	}
 }
 
 // askFirst asks an instance. If its answer does not come, a smaller one may.

@@ -24,6 +24,8 @@ type seen struct {
 	entries []entrySeen  // of publishers and receivers, in the order of their instances
 	host    hostSeen
 
+	clients map[string]*state.State // answers of those that may say why they do not use a better transport
+
 	self *selfSeen // nil: this command has no certificate and no policy
 
 	asked   bool  // entries were dialed; false: see backend

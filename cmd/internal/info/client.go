@@ -35,7 +35,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 		return context.Cause(ctx)
 	}
 	if links := linksTo(o, e.Instance); len(links) > 0 && !links[0].Gone {
-		return l.links(out, o.Time, links, e)
+		return l.links(out, o.Time, links, e, answerOf(o, e))
 	}
 	for i := range o.Rows {
 		switch r := &o.Rows[i]; {
@@ -43,7 +43,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 		case l.env.JSON:
 			return table.New(out, true).Row(r.State)
 		default:
-			writeState(out, r, o.Time)
+			writeState(out, r, o.Time, nil)
 			return nil
 		}
 	}

@@ -163,7 +163,7 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 	case l.env.JSON:
 		return table.New(out, true).Row(r.State)
 	default:
-		writeState(out, r, o.Time)
+		writeState(out, r, o.Time, l.telling(ctx, o.Rows))
 		return nil
 	}
 }
@@ -182,7 +182,7 @@ func (l *looker) peer(ctx context.Context, out io.Writer, entries []directory.En
 	if len(links) == 0 {
 		return l.nothing(entries, o)
 	}
-	return l.links(out, o.Time, links, nil)
+	return l.links(out, o.Time, links, nil, nil)
 }
 
 // tells reports whether an entry is of one that tells of its peers.

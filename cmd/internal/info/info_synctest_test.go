@@ -83,13 +83,13 @@ func felix() state.State {
 		Sending: &state.Sending{QueueBytes: 4 << 20, Refusals: 7, Streams: 2, PoolPages: 512, PoolFreePages: 400, PoolMinFreePages: 300, CachedMessages: 16, CachedBytes: 1 << 20, CacheLimitBytes: 64 << 20},
 		Peers: []state.Peer{
 			{
-				Instance: "S1", Name: "daq", Host: "host-2", PID: 99, StalledSince: began.Add(-30 * time.Second), Heard: began.Add(-31 * time.Second), RoundTrip: 0.0005,
+				Instance: "S1", Name: "daq", Host: "host-2", PID: 99, Backend: "tcp", StalledSince: began.Add(-30 * time.Second), Heard: began.Add(-31 * time.Second), RoundTrip: 0.0005,
 				QueueLimit: new(8 << 20), Queued: new(4 << 20), Lanes: []state.Lane{
 					{Policy: "block", Queued: 4 << 20, QueueLimit: 4 << 20, Messages: 10},
 					{Policy: "drop-newest", QueueLimit: 4 << 20, Messages: 20, Losses: losses, Wanted: []tags.Tag{0x100}},
 				},
 			},
-			{Instance: "S2", Host: "host-3", PID: 5, Queued: new(0), QueueLimit: new(1 << 20), Lanes: []state.Lane{{Policy: "latest", QueueLimit: 1 << 20, Messages: 5, LeftOut: 3, Wanted: []tags.Tag{0x100}}}},
+			{Instance: "S2", Host: "host-3", PID: 5, Backend: "shm", Queued: new(0), QueueLimit: new(1 << 20), Lanes: []state.Lane{{Policy: "latest", QueueLimit: 1 << 20, Messages: 5, LeftOut: 3, Wanted: []tags.Tag{0x100}}}},
 		},
 		Gone:      []state.Peer{{Instance: "S0", Name: "daq\x1b[2J", Host: "host-2", PID: 98, Messages: 7, Unconfirmed: 98, Losses: []state.Loss{{Cause: state.Connection, Messages: 2}}}},
 		KnownTags: 3,
@@ -149,10 +149,10 @@ felix-07: publisher on host-1, pid 4711
   cache        16 messages, 1.00 MiB of 64.0 MiB
   subscribers  2, 1 of them stalled: they take nothing
 
-SUBSCRIBER  HOST    PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
-daq         host-2   99  block        4.00 MiB  4.00 MiB    10         0      0            0  31s      32s ago  0.50 ms       -
-daq         host-2   99  drop-newest       0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
-S2          host-3    5  latest            0 B  1.00 MiB     5         3      0            0  -        -              -       -
+SUBSCRIBER  HOST    PID  VIA  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
+daq         host-2   99  tcp  block        4.00 MiB  4.00 MiB    10         0      0            0  31s      32s ago  0.50 ms       -
+daq         host-2   99  tcp  drop-newest       0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
+S2          host-3    5  shm  latest            0 B  1.00 MiB     5         3      0            0  -        -              -       -
 
 LOST TO SUBSCRIBER  POLICY       CAUSE       COUNT  FIRST                LAST
 daq                 drop-newest  full        1,234  1999-12-31 23:59:00  1999-12-31 23:59:59
@@ -182,8 +182,8 @@ motor: receiver on host-1, pid 4711
   pages        0
   senders      1
 
-SENDER   HOST  PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
-control  -       -  -           -      -    12         0     0            -  -        -        -       -
+SENDER   HOST  PID  VIA  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
+control  -       -  -    -           -      -    12         0     0            -  -        -        -       -
 `, "", ""},
 		{"0x400", `
 0x0000000000000400
@@ -192,8 +192,8 @@ SERVED BY  MESSAGES  BYTES  MSG/S  MB/S  SUBS  LEFT-OUT  LOST  LAST
 motor            12      -      -     -     -         0     0  -
 
 Senders to motor, of whatever tag:
-SENDER   HOST  PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
-control  -       -  -           -      -    12         0     0            -  -        -        -       -
+SENDER   HOST  PID  VIA  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
+control  -       -  -    -           -      -    12         0     0            -  -        -        -       -
 `, "", ""},
 		{"B2", `
 felix-08: publisher on host-1, pid 4711
@@ -220,18 +220,18 @@ front             0    0 B      -     -     0         0     0  never
 felix-08 could not be asked: connection refused
 
 Subscribers of it at felix-07:
-SUBSCRIBER  HOST    PID  POLICY       QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
-daq         host-2   99  drop-newest    0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
-S2          host-3    5  latest         0 B  1.00 MiB     5         3      0            0  -        -              -       -
+SUBSCRIBER  HOST    PID  VIA  POLICY       QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
+daq         host-2   99  tcp  drop-newest    0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
+S2          host-3    5  shm  latest         0 B  1.00 MiB     5         3      0            0  -        -              -       -
 `, "", ""},
 		{"daq", `
 daq: subscriber on host-2, pid 99
   instance     S1
   known        by what it is connected to, which is below: it has no entry in /run/bus
 
-PUBLISHER  HOST     PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
-felix-07   host-1  4711  block        4.00 MiB  4.00 MiB    10         0      0            0  31s      32s ago  0.50 ms       -
-felix-07   host-1  4711  drop-newest       0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
+PUBLISHER  HOST     PID  VIA  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  UNCONFIRMED  STALLED  HEARD        RTT  RESENT
+felix-07   host-1  4711  tcp  block        4.00 MiB  4.00 MiB    10         0      0            0  31s      32s ago  0.50 ms       -
+felix-07   host-1  4711  tcp  drop-newest       0 B  4.00 MiB    20         0  1,235            0  31s      32s ago  0.50 ms       -
 
 LOST BY PUBLISHER  POLICY       CAUSE   COUNT  FIRST                LAST
 felix-07           drop-newest  full    1,234  1999-12-31 23:59:00  1999-12-31 23:59:59
@@ -242,8 +242,8 @@ felix-07           drop-newest  memory      1  -                    -
   instance     S0
   gone         this is what is remembered of it
 
-PUBLISHER  HOST     PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
-felix-07   host-1  4711  -           -      -     7         0     2           98  -        -        -       -
+PUBLISHER  HOST     PID  VIA  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  UNCONFIRMED  STALLED  HEARD  RTT  RESENT
+felix-07   host-1  4711  -    -           -      -     7         0     2           98  -        -        -       -
 
 LOST BY PUBLISHER  POLICY  CAUSE       COUNT  FIRST  LAST
 felix-07           -       connection      2  -      -

@@ -22,25 +22,26 @@ import (
 
 // link is what a publisher or receiver knows of one of its peers.
 type link struct {
-	By   *state.State
-	Gone bool // it is remembered
+	Row  *overview.Row // with an answer
+	By   *state.State  // that
+	Gone bool          // it is remembered
 	state.Peer
 }
 
 // linksTo returns what is known of a subscriber or sender, by its instance or name. Those
 // that are gone count if there is no other.
 func linksTo(o overview.Overview, called string) (links []link) {
-	add := func(by *state.State, peers []state.Peer, gone bool) {
+	add := func(r *overview.Row, peers []state.Peer, gone bool) {
 		for _, p := range peers {
 			if p.Instance == called || p.Name == called {
-				links = append(links, link{by, gone, p})
+				links = append(links, link{r, r.State, gone, p})
 			}
 		}
 	}
-	for _, r := range o.Rows {
-		if r.State != nil {
-			add(r.State, r.State.Peers, false)
-			add(r.State, r.State.Gone, true)
+	for i := range o.Rows {
+		if r := &o.Rows[i]; r.State != nil {
+			add(r, r.State.Peers, false)
+			add(r, r.State.Gone, true)
 		}
 	}
 	if slices.ContainsFunc(links, func(l link) bool { return l.Instance == called }) {
@@ -89,7 +90,8 @@ func goneText(now time.Time, p *state.Peer) string {
 // links writes what publishers know of a subscriber, or receivers of a sender.
 //
 //   - listed: its entry; nil if it has none.
-func (l *looker) links(out io.Writer, now time.Time, links []link, listed *directory.Entry) error {
+//   - itself: its own answer; nil if it has given none.
+func (l *looker) links(out io.Writer, now time.Time, links []link, listed *directory.Entry, itself *state.State) error {
 	if l.env.JSON {
 		t := table.New(out, true)
 		for _, k := range links {
@@ -125,6 +127,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 		peers = append(peers, peer)
 	}
 	p.table(t)
+	p.unusedOf(links, itself)
 	p.losses("LOST BY "+strings.ToUpper(word), peers)
 	p.cutOff("CUT OFF BY "+strings.ToUpper(word), peers)
 	return nil

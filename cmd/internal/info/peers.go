@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/units"
 )
@@ -35,7 +36,10 @@ func peerWord(role state.Role) string {
 }
 
 // peers writes the peers of an instance, and what was lost to which.
-func (p page) peers(s *state.State, now time.Time) {
+//
+//   - clients: as of overview.UnusedWays.
+func (p page) peers(r *overview.Row, now time.Time, clients map[string]*state.State) {
+	s := r.State
 	word := peerWord(s.Role)
 	text := units.FormatCount(uint64(s.Connected))
 	if s.Stalled > 0 {
@@ -51,6 +55,7 @@ func (p page) peers(s *state.State, now time.Time) {
 		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), s, &s.Peers[i])
 	}
 	p.table(t)
+	p.unused([]overview.Row{*r}, clients, func(l *overview.UnusedLink) string { return l.Peer.Label() })
 	p.losses("LOST TO "+strings.ToUpper(word), append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
 	p.cutOff("CUT OFF", append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
 	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Whole("HEARD"))
@@ -99,7 +104,7 @@ func (p page) table(t *table.Table) {
 // laneColumns are those of a table of peers.
 func laneColumns(word string) []table.Column {
 	return []table.Column{
-		table.Text(strings.ToUpper(word)), table.Text("HOST"), table.Number("PID"), table.Text("POLICY"),
+		table.Text(strings.ToUpper(word)), table.Text("HOST"), table.Number("PID"), table.Text("VIA"), table.Text("POLICY"),
 		table.Number("QUEUE"), table.Number("LIMIT"), table.Number("SENT"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Number("UNCONFIRMED"),
 		table.Whole("STALLED"), table.Whole("HEARD"), table.Number("RTT"), table.Number("RESENT"),
 	}
@@ -136,7 +141,7 @@ func addLanes(t *table.Table, now time.Time, called string, by *state.State, p *
 		if by.Sending != nil {
 			unconfirmed = units.FormatCount(l.Unconfirmed)
 		}
-		_ = t.Row(nil, called, p.Host, number(p.PID), l.Policy, queued, limit,
+		_ = t.Row(nil, called, p.Host, number(p.PID), p.Backend, l.Policy, queued, limit,
 			units.FormatCount(l.Messages), units.FormatCount(l.LeftOut), units.FormatCount(state.Lost(l.Losses)), unconfirmed,
 			stalled, units.FormatAgo(now, p.Heard), rtt, resent)
 	}

@@ -51,7 +51,9 @@ func writeEntry(out io.Writer, e *directory.Entry, now time.Time) {
 
 func (p page) entry(e *directory.Entry, now time.Time) {
 	p.say("listed", "%s", when(now, e.Since))
-	p.say("address", "%s over %s", addresses(e.Addresses), e.Backend)
+	for i, way := range e.AllWays() {
+		p.say(first("address", i), "%s over %s", addresses(way.Addresses), way.Backend)
+	}
 	if e.Mirror != "" {
 		p.say("copied", "from another directory by tagbus mirror %s", e.Mirror)
 	}
@@ -60,6 +62,14 @@ func (p page) entry(e *directory.Entry, now time.Time) {
 	}
 	p.say("tags", "%s", sanitize.Cut(cmp.Or(e.Tags.String(), "none"), state.MaxTagsText))
 	p.say("sizes", "pages of %v, messages up to %v", units.Bytes(e.PageBytes), units.Bytes(e.MaxMessageBytes))
+}
+
+// first returns a word for the first of several lines, and "" for the others.
+func first(what string, line int) string {
+	if line > 0 {
+		return ""
+	}
+	return what
 }
 
 func addresses(all []netip.AddrPort) string {
@@ -79,7 +89,9 @@ func when(now, t time.Time) string {
 }
 
 // writeState writes what an instance says of itself.
-func writeState(out io.Writer, r *overview.Row, now time.Time) {
+//
+//   - clients: as of overview.UnusedWays.
+func writeState(out io.Writer, r *overview.Row, now time.Time, clients map[string]*state.State) {
 	s, p := r.State, page{out}
 	p.head(name(s.Name, s.Instance), s.Role, s.Host, s.PID)
 	p.say("instance", "%s", s.Instance)
@@ -103,7 +115,7 @@ func writeState(out io.Writer, r *overview.Row, now time.Time) {
 	if s.Receiving != nil {
 		p.receiving(s.Receiving)
 	}
-	p.peers(s, now)
+	p.peers(r, now, clients)
 	p.busiest(s, now)
 }
 

@@ -49,7 +49,9 @@ func (g grown) Ask(_ context.Context, e directory.Entry, _ state.Question) (stat
 	}
 	n := 5 + rate*uint64(time.Since(began)/time.Second)
 	s := state.State{Time: time.Now(), Instance: e.Instance, Messages: n, PayloadBytes: 1000 * n, Connected: int(rate % 7)}
+	s.ByBackend = []state.BackendCount{{Backend: "tcp", Connected: s.Connected}}
 	if rate > 1000 {
+		s.ByBackend = []state.BackendCount{{Backend: "shm", Connected: 3}, {Backend: "tcp", Connected: 1}}
 		s.Losses = []state.Loss{{Cause: state.Full, Messages: 1234}, {Cause: state.Memory, Messages: 1}}
 	}
 	return s, nil
@@ -74,6 +76,7 @@ func three() *folder {
 		announced("b2", "", "host-2", "5", directory.Receiver, time.Second),
 		announced("c3", "front", "host-2", "0x100", directory.Publisher, 49*time.Hour),
 	}}
+	f.entries[0].Ways = []directory.Way{{Backend: "shm", Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.1.2.3:7")}}}
 	f.entries[1].Addresses = append(f.entries[1].Addresses, netip.MustParseAddrPort("[fd00::1]:5000"))
 	return f
 }
@@ -116,14 +119,14 @@ func TestList(t *testing.T) {
 		{"all", Command{}, `
 NAME      ROLE       HOST     PID  BACKEND  ADDRESS           TAGS                                   SINCE
 b2        receiver   host-2  4711  tcp      10.0.0.7:5000 +1  0x0000000000000005                     1s ago
-felix-07  publisher  host-1  4711  tcp      10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m12s ago
+felix-07  publisher  host-1  4711  shm,tcp  10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m12s ago
 front     publisher  host-2  4711  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
 `, ""},
 		{"with what they say", Command{Verbose: true}, `
-NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  RESENT  BACKEND  ADDRESS           TAGS                                   SINCE
-b2        receiver   host-2  4711     -      -     -      -       -  tcp      10.0.0.7:5000 +1  0x0000000000000005                     2s ago
-felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  tcp      10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m13s ago
-front     publisher  host-2  4711     6   20.0  0.02      0       -  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
+NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  RESENT  VIA          BACKEND  ADDRESS           TAGS                                   SINCE
+b2        receiver   host-2  4711     -      -     -      -       -  -            tcp      10.0.0.7:5000 +1  0x0000000000000005                     2s ago
+felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  shm=3,tcp=1  shm,tcp  10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m13s ago
+front     publisher  host-2  4711     6   20.0  0.02      0       -  tcp          tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
 `, `b2 on host-2 could not be asked: dial tcp 10.0.0.9:7: connection refused; \x1b[2J` + "\n"},
 		{"those with a tag, of a host", Command{Tags: set, Host: "*-2"}, `
 NAME   ROLE       HOST     PID  BACKEND  ADDRESS        TAGS                SINCE
@@ -134,8 +137,8 @@ NAME  ROLE      HOST     PID  BACKEND  ADDRESS           TAGS                SIN
 b2    receiver  host-2  4711  tcp      10.0.0.7:5000 +1  0x0000000000000005  1s ago
 `, ""},
 		{"the first of those with names, by rate", Command{Name: "f*", Sort: "rate", Head: 1}, `
-NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  RESENT  BACKEND  ADDRESS        TAGS                                   SINCE
-felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  tcp      10.0.0.7:5000  0x0000000000000100-0x000000000000010f  3m13s ago
+NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  RESENT  VIA          BACKEND  ADDRESS        TAGS                                   SINCE
+felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  shm=3,tcp=1  shm,tcp  10.0.0.7:5000  0x0000000000000100-0x000000000000010f  3m13s ago
 `, "1 of 2 (--head)\n"},
 		{"none", Command{Name: "x"}, "\n", "none of 3 entries in /run/bus is what was asked for\n"},
 	}
@@ -152,8 +155,8 @@ felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  tcp      10
 func TestListIsJSONWithTheSameRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, notes, err := listed(t, Command{Sort: "lost"}, true, three(), grown{"a1": 1250, "c3": 20})
-		want := `{"role":"publisher","instance":"a1","name":"felix-07","host":"host-1","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000"],"tags":"0x0000000000000100-0x000000000000010f","tag_parts":1,"since":"1999-12-31T23:56:48Z","page_bytes":65536,"max_message_bytes":1048576,"connected_peers":4,"messages":1255,"payload_bytes":1255000,"messages_per_second":1250,"payload_bytes_per_second":1250000,"losses":[{"cause":"full","messages":1234},{"cause":"memory","messages":1}]}
-{"role":"publisher","instance":"c3","name":"front","host":"host-2","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000"],"tags":"0x0000000000000100","tag_parts":1,"since":"1999-12-29T23:00:00Z","page_bytes":65536,"max_message_bytes":1048576,"connected_peers":6,"messages":25,"payload_bytes":25000,"messages_per_second":20,"payload_bytes_per_second":20000}
+		want := `{"role":"publisher","instance":"a1","name":"felix-07","host":"host-1","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000"],"ways":[{"backend":"shm","addresses":["127.1.2.3:7"]}],"tags":"0x0000000000000100-0x000000000000010f","tag_parts":1,"since":"1999-12-31T23:56:48Z","page_bytes":65536,"max_message_bytes":1048576,"connected_peers":4,"messages":1255,"payload_bytes":1255000,"messages_per_second":1250,"payload_bytes_per_second":1250000,"losses":[{"cause":"full","messages":1234},{"cause":"memory","messages":1}],"connected_by_backend":[{"backend":"shm","connected_peers":3},{"backend":"tcp","connected_peers":1}]}
+{"role":"publisher","instance":"c3","name":"front","host":"host-2","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000"],"tags":"0x0000000000000100","tag_parts":1,"since":"1999-12-29T23:00:00Z","page_bytes":65536,"max_message_bytes":1048576,"connected_peers":6,"messages":25,"payload_bytes":25000,"messages_per_second":20,"payload_bytes_per_second":20000,"connected_by_backend":[{"backend":"tcp","connected_peers":6}]}
 {"role":"receiver","instance":"b2","host":"host-2","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000","[fd00::1]:5000"],"tags":"0x0000000000000005","tag_parts":1,"since":"1999-12-31T23:59:59Z","page_bytes":65536,"max_message_bytes":1048576,"error":"dial tcp 10.0.0.9:7: connection refused; \\x1b[2J"}
 `
 		if out != want || notes != "" || err != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
@@ -34,6 +35,7 @@ type row struct {
 	PID             int              `json:"pid"`
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
+	Ways            []directory.Way  `json:"ways,omitempty"` // by other backends, the best first
 	Monitor         netip.AddrPort   `json:"monitor,omitzero"`
 	Mirror          string           `json:"mirror,omitempty"` // that has copied the entry from another directory
 	Tags            string           `json:"tags"`
@@ -41,6 +43,8 @@ type row struct {
 	Since           time.Time        `json:"since,omitzero"`
 	PageBytes       int              `json:"page_bytes"`
 	MaxMessageBytes int              `json:"max_message_bytes"`
+
+	backends string // all of them, the best first
 
 	*figures        // of one that was asked and has answered
 	Error    string `json:"error,omitempty"` // of one that has not
@@ -55,6 +59,10 @@ type figures struct {
 	ByteRate     *float64     `json:"payload_bytes_per_second,omitempty"`
 	Losses       []state.Loss `json:"losses,omitempty"`
 	Path         *state.Path  `json:"path,omitempty"` // of TCP, on the connections that are open
+
+	ByBackend []state.BackendCount `json:"connected_by_backend,omitempty"`
+
+	via string // that in words
 }
 
 // orders are the values of --sort.
@@ -104,7 +112,7 @@ func rowOf(r *overview.Row) row {
 	e := &r.Entry
 	all := row{
 		Role: roleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
-		Addresses: e.Addresses, Monitor: e.Monitor, Mirror: e.Mirror, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
+		Addresses: e.Addresses, Ways: e.Ways, backends: overview.Backends(e), Monitor: e.Monitor, Mirror: e.Mirror, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}
 	if all.Addresses == nil { // of a client: none, which is a list too
@@ -117,7 +125,7 @@ func rowOf(r *overview.Row) row {
 		if all.Since.IsZero() { // receivers do not announce it
 			all.Since = s.Since
 		}
-		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses, Path: s.Path}
+		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses, Path: s.Path, ByBackend: s.ByBackend, via: overview.Via(s)}
 		if rate, ok := r.Rate(func(s *state.State) uint64 { return s.Messages }); ok {
 			all.MessageRate = &rate
 		}
@@ -147,7 +155,7 @@ func (r *row) address() string {
 func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 	columns := []table.Column{table.Text("NAME"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID")}
 	if l.verbose() {
-		columns = append(columns, table.Number(l.peerWord()), table.Number("MSG/S"), table.Number("MB/S"), table.Number("LOST"), table.Number("RESENT"))
+		columns = append(columns, table.Number(l.peerWord()), table.Number("MSG/S"), table.Number("MB/S"), table.Number("LOST"), table.Number("RESENT"), table.Whole("VIA"))
 	}
 	columns = append(columns, table.Text("BACKEND"), table.Whole("ADDRESS"), table.Tags("TAGS"), table.Whole("SINCE"))
 	t := table.New(out, l.env.JSON, columns...)
@@ -157,7 +165,7 @@ func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 		if l.verbose() {
 			cells = append(cells, r.cells()...)
 		}
-		cells = append(cells, r.Backend, r.address(), r.Tags, units.FormatAgo(now, r.Since))
+		cells = append(cells, r.backends, r.address(), r.Tags, units.FormatAgo(now, r.Since))
 		if err := t.Row(r, cells...); err != nil {
 			return err
 		}
@@ -184,10 +192,10 @@ func (c *Command) peerWord() string {
 	}
 }
 
-// cells returns SUBS, MSG/S, MB/S, LOST and RESENT, empty where they are not known.
+// cells returns SUBS, MSG/S, MB/S, LOST, RESENT and VIA, empty where they are not known.
 func (f *figures) cells() []string {
 	if f == nil {
-		return make([]string, 5)
+		return make([]string, 6)
 	}
 	resent := ""
 	if f.Path != nil {
@@ -201,7 +209,7 @@ func (f *figures) cells() []string {
 	}
 	return []string{
 		units.FormatCount(uint64(f.Connected)), rate(f.MessageRate, 1), rate(f.ByteRate, 1e6),
-		units.FormatCount(state.Lost(f.Losses)), resent,
+		units.FormatCount(state.Lost(f.Losses)), resent, f.via,
 	}
 }
 

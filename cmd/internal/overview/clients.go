@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"cmp"
 	"slices"
 
 	"tagbus/bus/directory"
@@ -48,7 +49,7 @@ func (o *Overview) Clients() {
 		if c.first.Entry.Role == directory.Receiver {
 			role = directory.Sender
 		}
-		r := Row{Entry: directory.Entry{Instance: c.peer.Instance, Name: c.peer.Name, Host: c.peer.Host, PID: c.peer.PID, Role: role, Backend: c.first.Entry.Backend}}
+		r := Row{Entry: directory.Entry{Instance: c.peer.Instance, Name: c.peer.Name, Host: c.peer.Host, PID: c.peer.PID, Role: role, Backend: cmp.Or(c.peer.Backend, c.first.Entry.Backend)}}
 		c.show(&r)
 		o.Rows = append(o.Rows, r)
 	}
@@ -75,11 +76,25 @@ func (c *client) show(r *Row) {
 // account sums up what several say.
 type account struct{ sum state.State }
 
+// by counts a connection by its transport, if that is known.
+func (a *account) by(backend string) {
+	if backend == "" {
+		return
+	}
+	at := slices.IndexFunc(a.sum.ByBackend, func(b state.BackendCount) bool { return b.Backend == backend })
+	if at < 0 {
+		at = len(a.sum.ByBackend)
+		a.sum.ByBackend = append(a.sum.ByBackend, state.BackendCount{Backend: backend})
+	}
+	a.sum.ByBackend[at].Connected++
+}
+
 func (a *account) add(s *state.State, p *state.Peer) {
 	if a.sum.Connected == 0 {
 		a.sum.Time, a.sum.Since = s.Time, p.Since
 	}
 	a.sum.Connected++
+	a.by(p.Backend)
 	a.sum.Messages += p.Messages
 	a.sum.PayloadBytes += p.Bytes
 	a.sum.LeftOut += p.LeftOut

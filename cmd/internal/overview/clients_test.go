@@ -16,7 +16,7 @@ import (
 // is connected to nothing, and one that is not listed.
 func TestClientsAreCompletedByTheirPublishers(t *testing.T) {
 	told := func(id string, n uint64) state.Peer {
-		return state.Peer{Instance: id, Name: "name-" + id, Host: "h", PID: 9, Since: noon, Messages: n, Bytes: 10 * n, Losses: lost(state.Full, n/100)}
+		return state.Peer{Instance: id, Name: "name-" + id, Host: "h", PID: 9, Since: noon, Backend: "tcp", Messages: n, Bytes: 10 * n, Losses: lost(state.Full, n/100)}
 	}
 	of := func(name string) overview.Row {
 		return publisher(name, func(before, now *state.State) {
@@ -36,7 +36,7 @@ func TestClientsAreCompletedByTheirPublishers(t *testing.T) {
 	}
 	silent, lonely, unlisted := o.Rows[2], o.Rows[4], o.Rows[5]
 	rate, ok := silent.Rate(func(s *state.State) uint64 { return s.Messages })
-	if s := silent.State; s == nil || s.Connected != 2 || s.Messages != 600 || s.PayloadBytes != 6000 || state.Lost(s.Losses) != 6 || !ok || rate != 200 || silent.Err != nil {
+	if s := silent.State; s == nil || s.Connected != 2 || s.Messages != 600 || s.PayloadBytes != 6000 || state.Lost(s.Losses) != 6 || !ok || rate != 200 || silent.Err != nil || overview.Via(s) != "tcp" {
 		t.Errorf("got %+v and %v messages a second, want the sums of both publishers", s, rate)
 	}
 	if o.Rows[3].State.Messages != 77 {
@@ -45,7 +45,7 @@ func TestClientsAreCompletedByTheirPublishers(t *testing.T) {
 	if lonely.State != nil || lonely.Err == nil {
 		t.Errorf("got %+v, want nothing of one that is connected to nothing", lonely.State)
 	}
-	if e := unlisted.Entry; e.Instance != "unlisted" || e.Name != "name-unlisted" || e.Role != directory.Subscriber || unlisted.State.Connected != 2 {
+	if e := unlisted.Entry; e.Instance != "unlisted" || e.Name != "name-unlisted" || e.Role != directory.Subscriber || e.Backend != "tcp" || unlisted.State.Connected != 2 {
 		t.Errorf("got %+v, want the client that is not listed", unlisted)
 	}
 }

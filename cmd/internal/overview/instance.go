@@ -62,6 +62,8 @@ type Instance struct {
 	Pages        int          `json:"pool_pages,omitempty"`
 	FreePages    int          `json:"pool_free_pages,omitempty"`
 
+	ByBackend []state.BackendCount `json:"connected_by_backend,omitempty"` // the connected peers by their transport
+
 	Resent *uint64 `json:"retransmitted_segments,omitempty"` // on the connections that are open; nil: its transport does not measure it
 
 	MessageRate Rate `json:"messages_per_second,omitzero"`
@@ -94,7 +96,7 @@ func (r *Row) instance(now time.Time) Instance {
 		}
 		return in
 	}
-	in.Connected, in.Stalled = s.Connected, s.Stalled
+	in.Connected, in.Stalled, in.ByBackend = s.Connected, s.Stalled, s.ByBackend
 	in.Messages, in.PayloadBytes = s.Messages, s.PayloadBytes
 	in.Losses, in.Lost = s.Losses, state.Lost(s.Losses)
 	in.MessageRate = r.rate(func(s *state.State) uint64 { return s.Messages })

@@ -26,6 +26,7 @@ type Link struct {
 	From End       `json:"from"` // which sends
 	To   End       `json:"to"`
 
+	Backend      string       `json:"backend,omitempty"`      // transport; "": not known
 	Policies     []string     `json:"policies,omitempty"`     // of the lanes
 	Queue        Share        `json:"queue,omitzero"`         // fullest of its lanes
 	Queued       *int         `json:"queued_bytes,omitempty"` // nil, as the limit: the side that has told of it receives
@@ -82,7 +83,7 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 	here := End{Instance: r.Entry.Instance, Name: r.Entry.Name, Host: r.Entry.Host, PID: r.Entry.PID}
 	l := Link{
 		Time: now, From: here, To: End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID},
-		Queue: queue(p), Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, Bytes: p.Bytes,
+		Backend: p.Backend, Queue: queue(p), Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, Bytes: p.Bytes,
 		Lost: lostOf(p), LeftOut: p.LeftOut, Losses: p.Losses,
 		Since: p.Since, Heard: p.Heard, StalledSince: p.StalledSince, RoundTrip: p.RoundTrip,
 		Stuck:  r.stuck(p),

@@ -9,11 +9,11 @@ import "slices"
 // in tables and on the screen of top alike.
 var byUse = []string{
 	"NAME", "FROM", "TO", "TAG", "FILE", "INSTANCE", "GONE", "SERVED BY", "SUBSCRIBER", "RECEIVER", "PUBLISHER", "SENDER", "PEER",
-	"RESULT", "ACTION", "ALLOWED", "STATE",
+	"UNUSED", "RESULT", "ACTION", "ALLOWED", "STATE",
 	"STALLED", "TIMES", "LOST/S", "LOST:full/mem/conn", "WORST-PEER", "QUEUE%", "QUEUE", "COUNT", "MISSING", "LOST", "CAUSE",
 	"MSG/S", "SENT/S", "RATE", "GAP-MAX", "SUBS", "PUBS", "PEERS", "TAGS", "HOST", "TO-HOST", "ROLE",
 	"MB/S", "EXPECTED", "LINE", "WHY", "ENDS", "UNEXPLAINED", "UNCONFIRMED", "LAST", "MESSAGES", "GAP-MEAN",
-	"RESENT/S", "RESENT", "POLICY", "SENT", "MEAN", "BYTES", "LIMIT", "REFUSED/S", "SINCE", "HEARD", "WHAT", "FIRST",
+	"RESENT/S", "RESENT", "VIA", "POLICY", "SENT", "MEAN", "BYTES", "LIMIT", "REFUSED/S", "SINCE", "HEARD", "WHAT", "WHO", "FIRST",
 	"ADDRESS", "LEFT-OUT", "RTT", "PID", "GAP-MIN", "GAP-STD", "ALSO", "TIME", "FREE-PAGES", "BACKEND",
 }
 

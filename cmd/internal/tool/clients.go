@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -90,6 +91,39 @@ func (a askers) Ask(ctx context.Context, e directory.Entry, q state.Question) (s
 	default:
 		return askMonitor(ctx, e, q)
 	}
+}
+
+// clientsAtOnce is how many clients are asked at a time.
+const clientsAtOnce = 64
+
+// ClientStates asks clients by HTTP, all of them for the time of --timeout, and returns the answers
+// by instance. Of one that gives none, there is what its entry says.
+func (e *Env) ClientStates(ctx context.Context, clients []directory.Entry) map[string]*state.State {
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	var (
+		mu       sync.Mutex
+		answers  = make(map[string]*state.State, len(clients))
+		wg       sync.WaitGroup
+		question = state.Question{Peers: state.MaxPeers}
+		tokens   = make(chan struct{}, clientsAtOnce)
+	)
+	for i := range clients {
+		tokens <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-tokens }()
+			e := &clients[i]
+			s, err := askers{}.Ask(ctx, *e, question)
+			if err != nil { // what it says is worth knowing, and nothing depends on it
+				s = state.State{Instance: e.Instance, Host: e.Host, Backend: e.Backend}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[e.Instance] = &s
+		})
+	}
+	wg.Wait()
+	return answers
 }
 
 // monitors is what asks programs by HTTP: no proxy is asked, and none leads elsewhere.

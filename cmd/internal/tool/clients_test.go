@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
@@ -95,4 +96,26 @@ func TestAClientIsAskedByHTTP(t *testing.T) {
 	}
 	server.Close()
 	refused("nothing", "refused")
+}
+
+// TestClientsAreAskedTogether, and of those that do not answer the entry is known.
+func TestClientsAreAskedTogether(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(state.Process{Instances: []state.State{{Instance: "a", Messages: 1}, {Instance: "b", Messages: 2}}})
+	}))
+	defer server.Close()
+	var clients []directory.Entry
+	for _, instance := range []string{"a", "gone", "b"} {
+		e := directorytest.Client(instance, 1)
+		e.Monitor = netip.MustParseAddrPort(strings.TrimPrefix(server.URL, "http://"))
+		clients = append(clients, e)
+	}
+	silent := directorytest.Client("silent", 1)
+	silent.Backend = "shm,tcp"
+	clients = append(clients, silent)
+	env := &Env{Flags: &Flags{Timeout: time.Minute}}
+	all := env.ClientStates(t.Context(), clients)
+	if len(all) != 4 || all["a"].Messages != 1 || all["b"].Messages != 2 || all["gone"].Backend != clients[1].Backend || all["silent"].Backend != "shm,tcp" {
+		t.Errorf("got %v, want the answers of a and b, and the transports of the others", all)
+	}
 }

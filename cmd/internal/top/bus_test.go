@@ -33,7 +33,7 @@ func losses(cause state.Cause, n uint64) []state.Loss {
 // peer returns one with a lane of 1,000 bytes.
 func peer(name, host, policy string, queued int, messages uint64) state.Peer {
 	return state.Peer{
-		Instance: "id-" + name, Name: name, Host: host, Since: noon.Add(-time.Hour), Messages: messages, Bytes: 4000 * messages,
+		Backend: "tcp", Instance: "id-" + name, Name: name, Host: host, Since: noon.Add(-time.Hour), Messages: messages, Bytes: 4000 * messages,
 		RoundTrip: 85e-6, Queued: &queued, QueueLimit: new(1000),
 		Lanes: []state.Lane{{Policy: policy, Queued: queued, QueueLimit: 1000}},
 	}
@@ -73,6 +73,7 @@ func small() overview.Overview {
 	losing := peer("monitor-with-a-long-name", "console-01", "drop-oldest", 980, 240_000)
 	losing.Losses = losses(state.Full, 1234)
 	fine := peer("builder", "evb-07", "block", 35, 20_000)
+	fine.Backend = "shm"
 	rows := []overview.Row{
 		made{name: "felix-01", host: "ru-01", messages: 12_345, bytes: 50_400_000, free: 1000, peers: []state.Peer{fine}}.row(),
 		made{name: "felix-02", host: "ru-02", messages: 0, bytes: 0, refusals: 250, free: 0, peers: []state.Peer{stalled, fine}}.row(),

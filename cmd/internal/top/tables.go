@@ -35,6 +35,7 @@ var linkColumns = []column[overview.Link]{
 	{"FROM", 12, true, true, func(l *overview.Link) string { return safe(l.From.Label()) }},
 	{"TO", 12, true, true, func(l *overview.Link) string { return safe(l.To.Label()) }},
 	{"TO-HOST", 8, true, true, func(l *overview.Link) string { return safe(l.To.Host) }},
+	{"VIA", 3, true, false, func(l *overview.Link) string { return safe(cmp.Or(l.Backend, unknown)) }},
 	{"POLICY", 11, true, false, func(l *overview.Link) string { return safe(cmp.Or(strings.Join(l.Policies, ","), unknown)) }},
 	{"QUEUE%", 6, false, false, func(l *overview.Link) string { return percent(l.Queue) }},
 	{"SENT/S", 6, false, false, func(l *overview.Link) string { return rate(l.MessageRate) }},

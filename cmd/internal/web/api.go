@@ -55,6 +55,7 @@ type Entry struct {
 	PID       int          `json:"pid,omitempty"`
 	Backend   string       `json:"backend"`
 	Addresses []string     `json:"addresses"`
+	Ways      []state.Way  `json:"ways,omitempty"` // by other backends, the best first
 	Monitor   string       `json:"monitor,omitempty"`
 	Since     time.Time    `json:"since,omitzero"`
 	Error     string       `json:"error,omitempty"` // why there is no state
@@ -174,6 +175,13 @@ func entryOf(row *overview.Row) Entry {
 	}
 	for _, addr := range row.Entry.Addresses {
 		e.Addresses = append(e.Addresses, addr.String())
+	}
+	for _, way := range row.Entry.Ways {
+		w := state.Way{Backend: way.Backend}
+		for _, addr := range way.Addresses {
+			w.Addresses = append(w.Addresses, addr.String())
+		}
+		e.Ways = append(e.Ways, w)
 	}
 	if row.Entry.Monitor.IsValid() {
 		e.Monitor = row.Entry.Monitor.String()

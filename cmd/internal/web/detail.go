@@ -30,6 +30,8 @@ type figures struct {
 	Go        string           `json:"go"`
 	Backend   string           `json:"backend"`
 	Addresses []string         `json:"addresses,omitempty"`
+	Ways      []string         `json:"ways,omitempty"`   // by other transports
+	Unused    []unused         `json:"unused,omitempty"` // better transports than those of its connections
 	Monitor   string           `json:"monitor,omitempty"`
 	Tags      string           `json:"tags,omitempty"`
 	TagParts  int              `json:"tag_parts"`
@@ -103,6 +105,7 @@ func (d *detail) answered(s *state.State) {
 		Page: s.PageBytes, Message: s.MaxMessageBytes, Messages: s.Messages, Bytes: s.PayloadBytes, LeftOut: s.LeftOut,
 		Silent: s.Silent, Broken: s.Broken, Failing: s.EntryFailing, Known: s.KnownTags, Sending: s.Sending, Receiving: s.Receiving,
 	}
+	d.State.Ways, d.State.Unused = waysOf(&p.row.Entry), unusedWays(p.row)
 	if p.row.Entry.Monitor.IsValid() {
 		d.State.Monitor = p.row.Entry.Monitor.String()
 	}

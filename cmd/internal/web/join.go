@@ -110,6 +110,7 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 	if q.Path != nil && s.Sending != nil { // what a receiver sends is not what it is sent
 		l.Resent = &q.Path.Retransmitted
 	}
+	l.addVia(p.row, q)
 	if q.Queued != nil && q.QueueLimit != nil {
 		l.Queue, l.Queued = filled(*q.Queued, *q.QueueLimit), figure(*q.Queued)
 	}
@@ -118,9 +119,7 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 		if lane.QueueLimit > 0 {
 			l.Queue = max(l.Queue, filled(lane.Queued, lane.QueueLimit))
 		}
-		if name := text(lane.Policy); len(l.Policies) < maxPolicies && !slices.Contains(l.Policies, name) {
-			l.Policies = append(l.Policies, name)
-		}
+		l.Policies = some(l.Policies, []string{text(lane.Policy)}, maxPolicies)
 	}
 	if before != nil && before.Since.Equal(q.Since) {
 		seconds := s.Time.Sub(p.row.Before.Time).Seconds()
@@ -166,11 +165,8 @@ func (q *peer) add(l *link) {
 	if l.Stalled != 0 && (q.Stalled == 0 || l.Stalled < q.Stalled) {
 		q.Stalled = l.Stalled
 	}
-	for _, name := range l.Policies {
-		if len(q.Policies) < maxPolicies && !slices.Contains(q.Policies, name) {
-			q.Policies = append(q.Policies, name)
-		}
-	}
+	q.Via, q.Unused = some(q.Via, l.Via, maxWays), some(q.Unused, l.Unused, maxWays)
+	q.Policies = some(q.Policies, l.Policies, maxPolicies)
 	for _, c := range l.Causes {
 		at := slices.IndexFunc(q.Causes, func(d cause) bool { return d.Cause == c.Cause })
 		if at < 0 && len(q.Causes) < maxCauses {

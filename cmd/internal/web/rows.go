@@ -38,10 +38,11 @@ const (
 	// textBytes limits a text of a peer in a frame.
 	textBytes = 96
 
-	// maxPolicies and maxCauses limit what a row names. A peer says what it likes; there
-	// are fewer of both.
+	// maxPolicies, maxCauses and maxWays limit what a row names. A peer says what it likes; there
+	// are fewer of all.
 	maxPolicies = 8
 	maxCauses   = 8
+	maxWays     = 4
 )
 
 // text returns a text of a peer, safe to show and short.
@@ -103,7 +104,9 @@ type peer struct {
 	Role     string   `json:"role"`
 	Host     string   `json:"host"`
 	PID      int      `json:"pid,omitempty"`
-	Of       int      `json:"of"` // connections
+	Of       int      `json:"of"`               // connections
+	Via      []string `json:"via,omitempty"`    // transports of its connections
+	Unused   []string `json:"unused,omitempty"` // better ones, each with why it is not used
 	Policies []string `json:"policies,omitempty"`
 	Status   status   `json:"status"`
 	Rate     figure   `json:"rate,omitzero"`

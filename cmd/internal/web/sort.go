@@ -32,6 +32,7 @@ var peerOrders = map[string]order[*peer]{
 	"role":   func(a, b *peer) int { return strings.Compare(a.Role, b.Role) },
 	"host":   func(a, b *peer) int { return strings.Compare(a.Host, b.Host) },
 	"of":     func(a, b *peer) int { return cmp.Compare(a.Of, b.Of) },
+	"via":    func(a, b *peer) int { return slices.Compare(a.Via, b.Via) },
 	"policy": func(a, b *peer) int { return slices.Compare(a.Policies, b.Policies) },
 	"rate":   func(a, b *peer) int { return cmp.Compare(a.Rate, b.Rate) },
 	"bytes":  func(a, b *peer) int { return cmp.Compare(a.Bytes, b.Bytes) },

@@ -72,11 +72,13 @@ function factsOf(d, time) {
   if (p) rows.push(['Up', p.since ? `${span(time - p.since)}, since ${clock(p.since)}` : '']);
   if (!s) {
     rows.push(['Address', p?.address], ['Lost', exact(own.lost) + (own.causes ? ` (${causes(own.causes)})` : '')], ['Left out on purpose', exact(own.left_out || 0)],
+      ['Via', (own.via || []).join(', ')], ['Better, not used', (own.unused || []).join('; ') || 'none'],
       ['Policies', (own.policies || []).join(', ')], ['Connections', own.of]);
     return rows;
   }
   rows.push(
-    ['Addresses', (s.addresses || []).join(', ')], ['Monitor', s.monitor], ['Backend', s.backend], ['Version', `tagbus ${s.program}, ${s.go}`],
+    ['Addresses', (s.addresses || []).join(', ')], ['Other ways', (s.ways || []).join(', ')], ['Monitor', s.monitor], ['Backend', s.backend],
+    ['Better, not used', (s.unused || []).map(u => `${u.backend}, by ${plural(u.of, 'connection')}: ${u.reason}`).join('; ') || 'none'], ['Version', `tagbus ${s.program}, ${s.go}`],
     ['Tags', s.tags], ['Known tags', exact(s.known_tags)], ['Messages', exact(s.messages)], ['Payload', bytes(s.payload_bytes)],
     ['Largest message', bytes(s.max_message_bytes)], ['Page', s.page_bytes ? bytes(s.page_bytes) : ''],
     ['Lost', exact(p.lost) + (d.causes ? ` (${causes(d.causes)})` : '')], ['Left out on purpose', exact(s.left_out_messages)],

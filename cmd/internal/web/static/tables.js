@@ -36,6 +36,7 @@ export const peerColumns = (context, of = 'Pubs') => [
   { key: 'status', title: 'State', cell: x => ({ text: x.stalled_since ? `stalled ${span(context.time - x.stalled_since)}` : x.status, status: x.status }) },
   { key: 'role', title: 'Role', prio: 3, cell: x => ({ text: x.role, dim: true }) },
   { key: 'host', title: 'Host', prio: 2, cell: x => x.host || '–' },
+  { key: 'via', title: 'Via', prio: 3, hint: 'transport of the connection', cell: x => ({ text: (x.via || []).join(', ') || '–', title: x.unused ? `not by ${x.unused.join('; ')}` : undefined }) },
   { key: 'policy', title: 'Policy', prio: 3, cell: x => (x.policies || []).join(', ') || '–' },
   ...(of ? [{ key: 'of', title: of, num: true, prio: 3, hint: 'connections', cell: x => exact(x.of) }] : []),
   { key: 'rate', title: 'msg/s', num: true, cell: x => zero(x.rate, compact) },
