@@ -64,9 +64,12 @@ func (m *Message) Retain() error {
 	return nil
 }
 
-// explainRetain returns the user's error for one of package retain.
+// explainRetain returns the user's error for one of package retain; nil for nil.
 func explainRetain(err error) error {
-	if errors.Is(err, retain.ErrLimit) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, retain.ErrLimit):
 		return ErrRetainLimit
 	}
 	return ErrMessageOver
