@@ -71,6 +71,37 @@ func (b Batch) AppendTo(messages []Message) []Message {
 	return messages
 }
 
+// Rows sets the first Len of rows to the messages of the batch.
+func (b Batch) Rows(rows []Row) {
+	p := pulledBatch(b)
+	if p == nil {
+		return
+	}
+	n, parts := 0, p.Parts()
+	for i := range parts {
+		x := &parts[i]
+		if x.Run {
+			plainRows(rows[n:n+x.Messages], x)
+		} else {
+			rows[n] = Row{
+				Tag: x.Tag, Counter: x.Counter, Data: address(x.Data), Size: uint32(len(x.Data)), Status: Status(x.Status), Request: x.ID != (wire.ID{}),
+			}
+		}
+		n += x.Messages
+	}
+}
+
+// plainRows sets rows to the messages of a run.
+func plainRows(rows []Row, run *pull.Part) {
+	at := 0
+	for i := range rows {
+		data, next, _ := wire.Cut(run.Data, at)
+		at = next
+		to := &rows[i]
+		to.Tag, to.Counter, to.Data, to.Size, to.Status, to.Request = run.Tag, run.Counter+uint64(i), address(data), uint32(len(data)), 0, false
+	}
+}
+
 // HasRequests reports whether some messages have a RequestID.
 //
 //go:noinline

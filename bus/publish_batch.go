@@ -4,6 +4,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 
 	"tagbus/bus/internal/wire"
 )
