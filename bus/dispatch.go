@@ -9,8 +9,8 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/pull"
 	"tagbus/bus/internal/retain"
-	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -28,7 +28,7 @@ type dispatcher struct {
 	src *source
 
 	origin  retain.Origin       // of the messages of a page
-	shelved *share              // memory of the last page that is kept
+	pages   pull.Pages          // those that are kept
 	batches []*subscriptionImpl // that have pending messages of this page
 
 	// What has several targets goes on here when one of them has panicked.
@@ -40,12 +40,13 @@ type dispatcher struct {
 func (d *dispatcher) init(src *source) {
 	d.src = src
 	d.Intake = intake.New[target, gap](d, &src.requests.Book, &src.sub.second)
-	d.origin.Init(src.sub.retainer, func() (netio.Retained, error) {
+	d.pages.Retain = func() (netio.Retained, error) {
 		if src.contact.ep == nil {
 			return nil, netio.ErrNoMessage
 		}
 		return src.contact.ep.Retain() // the page that is being delivered
-	})
+	}
+	d.origin.Init(src.sub.retainer, d.pages.Retain)
 }
 
 // onPage delivers the messages of a page in place: handlers see the memory into which
@@ -146,10 +147,8 @@ func (d *dispatcher) handOver(t target, m Message) bool {
 			d.batches = append(d.batches, t.sub)
 		}
 		t.sub.pending = append(t.sub.pending, m)
-	case t.sub.inbox == nil:
-		t.sub.shelf.add(d, m)
 	default:
-		return t.sub.enqueue(d.src, m)
+		return d.enqueue(t.sub, &m)
 	}
 	return true
 }
@@ -182,36 +181,9 @@ func (d *dispatcher) deliverRun(sub *subscriptionImpl, turn uint32) {
 	switch {
 	case sub.batch != nil:
 		d.DeliveredAll(sub.gather(m, &d.Reader))
-	case sub.inbox == nil:
-		d.DeliveredAll(sub.shelf.addRun(d, m))
-	case sub.cfg.Policy.Lossless(): // of an inbox
-		d.DeliveredAll(sub.enqueueRun(d.src, m))
+	case !sub.lossy:
+		d.DeliveredAll(d.enqueueRun(sub, &m))
 	}
-}
-
-// gather adds the plain messages that follow to the batch. The first is like m.
-func (sub *subscriptionImpl) gather(m Message, r *wire.Reader) (messages, bytes int) {
-	page, at, left := r.Plain()
-	batch := sub.pending
-	for messages < left {
-		data, next, ok := wire.Cut(page, at)
-		if !ok {
-			break
-		}
-		if len(batch) == cap(batch) { // not for all that are left: they may be those of many subscriptions
-			batch = slices.Grow(batch, 1)
-		}
-		batch = batch[:len(batch)+1]
-		to := &batch[len(batch)-1] // field by field: a copy of m would wait for the stores into it
-		to.Tag, to.Status, to.turn, to.Counter = m.Tag, m.Status, m.turn, m.Counter+uint64(messages)
-		to.Publisher, to.Data, to.origin = m.Publisher, data, m.origin
-		messages++
-		bytes += len(data)
-		at = next
-	}
-	sub.pending = batch
-	r.Skip(at, messages)
-	return messages, bytes
 }
 
 // deliverBatch delivers the messages of a page to a subscription with a BatchHandler.
@@ -219,8 +191,8 @@ func (d *dispatcher) deliverBatch() {
 	last := len(d.batches) - 1
 	sub := d.batches[last]
 	d.batches = d.batches[:last]
-	if sub.shelf != nil {
-		sub.shelf.commit(d)
+	if sub.batches != nil {
+		d.deliverPage(sub)
 		return
 	}
 	batch := sub.pending

@@ -5,10 +5,13 @@ package bus
 import (
 	"encoding/hex"
 	"errors"
+	"math"
 	"net/netip"
+	"unsafe"
 
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -64,9 +67,12 @@ func (m *Message) Retain() error {
 	return nil
 }
 
-// explainRetain returns the user's error for one of package retain.
+// explainRetain returns the user's error for one of package retain; nil for nil.
 func explainRetain(err error) error {
-	if errors.Is(err, retain.ErrLimit) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, retain.ErrLimit):
 		return ErrRetainLimit
 	}
 	return ErrMessageOver
@@ -81,6 +87,49 @@ func (m *Message) Release() {
 		m.Data = nil
 	}
 }
+
+// Row is a message as a program in C has it: with the address of its data.
+type Row struct {
+	Tag     tags.Tag
+	Counter uint64
+	Data    uintptr // of Size bytes, as long as the Data of the Message is valid
+	Size    uint32
+	Status  Status
+	Request bool // it has a RequestID
+	_       [2]byte
+}
+
+// RowError says which of the rows of PublishRows has bytes where none can be: at address 0, or
+// with an end beyond the memory that an address can name.
+type RowError struct {
+	Row  int // its index: that many rows of the batch are published
+	Tag  tags.Tag
+	Data uintptr
+	Size uint32
+}
+
+// Error names the row, the tag, what is wrong and what to change.
+func (e *RowError) Error() string {
+	return sanitize.Linef("bus: publish %v: row %d of the batch has %d bytes at %#x, where no data can be: set its Data to the address of the payload, or its Size to 0", e.Tag, e.Row, e.Size, e.Data)
+}
+
+// usable reports whether the data of a row can be in memory.
+func (r *Row) usable() bool {
+	return r.Size == 0 || r.Data != 0 && uint64(r.Size) <= math.MaxInt && uintptr(r.Size) <= -r.Data
+}
+
+// data returns the payload of a row that is usable, where it is. An address without bytes may be any
+// number: it becomes no pointer, which the garbage collector would object to.
+func (r *Row) data() []byte {
+	if r.Size == 0 {
+		return nil
+	}
+	at := r.Data
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), r.Size)
+}
+
+// address returns where data is.
+func address(data []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(data))) }
 
 // Peer describes the other end of a connection, for people and logs.
 type Peer struct {

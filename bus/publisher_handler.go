@@ -228,49 +228,6 @@ func (p *publisherImpl) helloTo(instance string, every time.Duration) ([]byte, e
 	})
 }
 
-// admit makes l a subscriber, or returns why not.
-func (p *publisherImpl) admit(l *link, h subscription.Hello) error {
-	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
-		return &SizeError{Sends: need, Takes: h.MaxMessageBytes, text: fmt.Sprintf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
-			h.MaxMessageBytes, need)}
-	}
-	p.fan.Mu.Lock()
-	defer p.fan.Mu.Unlock()
-	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.Returns(h.Instance)) {
-		return ErrClosed
-	}
-	if err := p.makeRoom(l, h.Instance); err != nil {
-		return err
-	}
-	p.links[l] = struct{}{}
-	return nil
-}
-
-// forget frees the numbers of a subscriber, and returns the number of unconfirmed
-// messages. Nothing refers to the subscriber any more.
-//
-//   - cause: of the end of its connection; nil: it ended in order.
-func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
-	p.fan.Mu.Lock()
-	defer p.fan.Mu.Unlock()
-	if _, known := p.links[l]; !known {
-		return 0
-	}
-	delete(p.links, l)
-	p.broken.add(cause)
-	p.seats.Leave(l)
-	unconfirmed = p.leaveAccount(l, cause)
-	l.out.Free()
-	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
-		p.cutOff++
-		p.cutOffMessages += unconfirmed
-	}
-	p.giveUp()
-	p.noteDrained()
-	p.fan.NotifyChanged()
-	return unconfirmed
-}
-
 // onControl carries out a request.
 func (p *publisherImpl) onControl(l *link, data []byte) {
 	m, err := subscription.Decode(data)

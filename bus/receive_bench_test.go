@@ -46,20 +46,7 @@ func byBatch(s *Subscriber, set tags.Set) (*Subscription, error) {
 var handled int
 
 func benchmarkReceive(b *testing.B, size, count, targets int, subscribe func(*Subscriber, tags.Set) (*Subscription, error)) {
-	network, dir := memnet.New(), memory.New()
-	open := func(host string) (*memnet.Loop, netip.AddrPort) {
-		loop := memnet.NewLoop()
-		b.Cleanup(loop.Close)
-		return loop, netip.AddrPortFrom(netip.MustParseAddr(host), 0)
-	}
-	loop, addr := open("10.0.0.1")
-	p, err := NewPublisher(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, PublisherConfig{Tags: tags.Everything(), Listening: Listening{Listen: addr}})
-	must(b, err)
-	defer func() { must(b, p.Close()) }()
-	loop, addr = open("10.0.0.2")
-	s, err := NewSubscriber(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, SubscriberConfig{})
-	must(b, err)
-	defer func() { must(b, s.Close()) }()
+	s, instance := benchSubscriber(b, SubscriberConfig{})
 	set, err := tags.Range(1, tags.Tag(count))
 	must(b, err)
 	for range targets {
@@ -73,7 +60,7 @@ func benchmarkReceive(b *testing.B, size, count, targets int, subscribe func(*Su
 	done := make(chan struct{})
 	subscriberOf(s).loop.Post(func() {
 		defer close(done)
-		src := subscriberOf(s).sources[p.Instance()]
+		src := subscriberOf(s).sources[instance]
 		src.onData(page)
 		b.ResetTimer()
 		for n := 0; n < b.N; n += messages {
@@ -85,6 +72,26 @@ func benchmarkReceive(b *testing.B, size, count, targets int, subscribe func(*Su
 	if handled == 0 {
 		b.Fatal("nothing came")
 	}
+}
+
+// benchSubscriber opens a subscriber and a publisher of everything, and returns the instance of that.
+func benchSubscriber(b *testing.B, cfg SubscriberConfig) (s *Subscriber, instance string) {
+	b.Helper()
+	network, dir := memnet.New(), memory.New()
+	open := func(host string) (*memnet.Loop, netip.AddrPort) {
+		loop := memnet.NewLoop()
+		b.Cleanup(loop.Close)
+		return loop, netip.AddrPortFrom(netip.MustParseAddr(host), 0)
+	}
+	loop, addr := open("10.0.0.1")
+	p, err := NewPublisher(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, PublisherConfig{Tags: tags.Everything(), Listening: Listening{Listen: addr}})
+	must(b, err)
+	b.Cleanup(func() { must(b, p.Close()) })
+	loop, addr = open("10.0.0.2")
+	s, err = NewSubscriber(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, cfg)
+	must(b, err)
+	b.Cleanup(func() { must(b, s.Close()) })
+	return s, p.Instance()
 }
 
 // benchPage returns a page of messages of tags in turn.

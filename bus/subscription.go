@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/bus/internal/pull"
 	"tagbus/internal/alarm"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -61,8 +62,13 @@ type subscriptionImpl struct {
 	lane    uint16 // of every publisher's connection
 	handler Handler
 	batch   BatchHandler
-	inbox   *inbox // nil with either handler, and where a shelf has all
-	shelf   *shelf // nil unless batches are kept
+	pages   func(*pull.Batch[*Peer])
+
+	// Of messages that are not handed to handler or batch, one queue has all.
+	messages *pull.Messages[sourceTag, *Peer]
+	batches  *pull.Batches[sourceTag, *Peer] // with pages it has only the page that is being delivered
+	reader   *pull.Reader[*Peer]             // of that queue; nil with any handler
+	lossy    bool                            // the queue may lose messages, each by itself
 
 	closed   atomic.Bool
 	reaiming atomic.Bool   // reaim is posted
@@ -105,30 +111,10 @@ func newSubscription(owner *subscriberImpl, id uint64, set tags.Set, h handlers,
 		ready: newOutcome(), ended: make(chan struct{}),
 	}
 	sub.is = sub
-	if h.each != nil || h.batch != nil {
-		return sub
-	}
-	if cfg.Batches || h.pages != nil {
-		sub.shelf = newShelf(sub, owner.cfg.QueueBytes)
-		if sub.shelf.call = h.pages; h.pages != nil {
-			return sub
-		}
-	}
-	if !cfg.Batches || !cfg.Policy.Lossless() {
-		sub.inbox = newInbox(owner, cfg.Policy.Kind)
-		sub.overflow = sub.overflows
+	if h.each == nil && h.batch == nil {
+		sub.openQueue(h.pages)
 	}
 	return sub
-}
-
-// endQueue ends what has the messages of a subscription without handler, behind them.
-func (sub *subscriptionImpl) endQueue(err error) {
-	if sub.inbox != nil {
-		sub.inbox.box.Close(err)
-	}
-	if sub.shelf != nil {
-		sub.shelf.end(err)
-	}
 }
 
 // Ended returns a channel that is closed when the subscription has ended, for whatever reason, and

@@ -6,170 +6,159 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
+
+	"tagbus/bus/internal/pull"
+	"tagbus/bus/internal/retain"
+	"tagbus/tags"
 )
 
-// next takes a batch, and waits for one.
+// Messages iterates over the messages of a subscription without handler, in the order
+// of arrival. It ends without error when the subscription is closed. It ends with an
+// error when the subscriber is closed, ctx ends, or no publisher acknowledges the
+// subscription in time. A break loses nothing: the next iteration goes on. Message.Data
+// is valid until the next step.
 //
-// Errors: as Subscription.TakeBatch without ErrNoBatch and ErrRetainLimit; the cause of the end of
-// ctx.
-func (s *shelf) next(ctx context.Context) (Batch, error) {
-	for {
-		if ctx.Err() != nil {
-			return Batch{}, context.Cause(ctx)
+// When the loop body is slow the queue fills up to SubscriberConfig.QueueBytes. Then
+// the policy holds here as it does at the publisher: DropNewest and Sample lose the new
+// messages, DropOldest those that wait longest, Latest all but the newest of each tag;
+// Overflowed counts them, and Gap events with ErrQueueFull name them. No other
+// subscription is affected. With Block or Disconnect the subscriber stops reading from
+// the publishers concerned, and they wait as the policy says. That stops all
+// subscriptions, since they share a publisher's connection. Do not wait for another
+// subscription's acknowledgement inside the loop body.
+//
+//   - Threads: one goroutine at a time, not a loop's: there it yields
+//     ErrOnLoop.
+//
+//go:noinline
+func (handle *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
+	sub := subscriptionOf(handle)
+	return func(yield func(Message, error) bool) {
+		switch {
+		case sub.reader == nil:
+			yield(Message{}, ErrHasHandler)
+			return
+		case sub.owner.loop.OnAnyLoop():
+			yield(Message{}, ErrOnLoop)
+			return
 		}
-		b, err := s.take(false)
-		if !errors.Is(err, ErrNoBatch) {
-			if err == nil {
-				s.pass()
-			}
-			return b, err
-		}
-		select {
-		case <-s.woken:
+		in := sub.reader
+		for {
 			if ctx.Err() != nil {
-				s.pass()
+				yield(Message{}, context.Cause(ctx))
+				return
 			}
-		case <-ctx.Done():
-			return Batch{}, context.Cause(ctx)
+			if counter, data, ok := in.Take(); ok {
+				if !yield(Message{
+					Tag: in.Tag, Status: Status(in.Status), turn: in.Turn, Counter: counter, Publisher: in.Publisher, Data: data, origin: in.Origin,
+				}, nil) {
+					return
+				}
+				continue
+			}
+			switch err := in.Wait(ctx); {
+			case errors.Is(err, pull.ErrEnd):
+				return
+			case err != nil:
+				yield(Message{}, err)
+				return
+			}
 		}
 	}
 }
 
-// pass wakes the next of those that wait in next, as one wake-up was for all that has come.
-func (s *shelf) pass() {
-	s.mu.Lock()
-	more := s.filled.Len() > 0 || s.isAhead || s.ended
-	if !more {
-		s.waits.Store(true) // for the others
-	}
-	s.mu.Unlock()
-	if more {
-		select {
-		case s.woken <- struct{}{}:
-		default:
-		}
-	}
+// SubscribePages is SubscribeBatch for a handler that makes of a page what it needs: no Message is
+// made for it. The batch is valid until the handler returns; Batch.Retain keeps it.
+func (handle *Subscriber) SubscribePages(set tags.Set, h func(Batch), cfg SubscriptionConfig) (*Subscription, error) {
+	sub, err := subscriberOf(handle).subscribe(set, handlers{pages: h}, cfg)
+	return sub.handle(), err
 }
 
-// take takes the next batch.
+// TakeBatch takes the next batch of a subscription with SubscriptionConfig.Batches, and does not
+// wait for one. Until Release it counts as retained, beside one that does not count: so a batch of
+// any size can be taken while no other is held.
 //
-//   - counts: it counts as retained.
-//   - Errors: as Subscription.TakeBatch.
-func (s *shelf) take(counts bool) (b Batch, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.fill(); err != nil {
-		return Batch{}, err
+//   - Errors, as they are: ErrNoBatch, if there is none now; io.EOF, when the subscription is
+//     closed and all was taken; ErrRetainLimit, and the batch stays in the queue; ErrNotBatches.
+//     Otherwise why the subscription has ended, after all was taken.
+//   - Threads: any; each batch goes to one of them. Blocks: never.
+//
+//go:noinline
+func (handle *Subscription) TakeBatch() (Batch, error) { return subscriptionOf(handle).takeBatch(true) }
+
+// ReadBatch is TakeBatch for one that is read at once, as in a step of Batches: it does not count,
+// unless Batch.Retain keeps it.
+//
+// Errors: those of TakeBatch, without ErrRetainLimit.
+//
+//go:noinline
+func (handle *Subscription) ReadBatch() (Batch, error) {
+	return subscriptionOf(handle).takeBatch(false)
+}
+
+func (sub *subscriptionImpl) takeBatch(counts bool) (Batch, error) {
+	if sub.reader == nil || sub.batches == nil {
+		return Batch{}, ErrNotBatches
 	}
-	p := *s.filled.Front()
-	if counts {
-		if !s.alone {
-			s.alone, p.alone = true, true
-		} else if err := p.retain(); err != nil {
-			return Batch{}, err
+	b, err := sub.batches.Take(counts)
+	switch {
+	case err == nil:
+		return batchOf(b), nil
+	case errors.Is(err, pull.ErrEmpty):
+		return Batch{}, ErrNoBatch
+	case errors.Is(err, pull.ErrEnd):
+		return Batch{}, io.EOF
+	case errors.Is(err, retain.ErrLimit):
+		return Batch{}, ErrRetainLimit
+	}
+	return Batch{}, err
+}
+
+// NotifyBatches sets what is called when TakeBatch has something to return after it has returned
+// ErrNoBatch: at most once in a turn of the loop, however many pages come in it, and at the end of
+// the subscription. It must not block.
+//
+// Threads: any, before the first TakeBatch.
+func (handle *Subscription) NotifyBatches(ready func()) {
+	if sub := subscriptionOf(handle); sub.batches != nil {
+		sub.batches.Notify(ready)
+	}
+}
+
+// Batches iterates over the batches of a subscription with SubscriptionConfig.Batches, as Messages
+// does over messages: with the same order, end, and policies when the loop body is slow. A batch is
+// valid until the next step; Batch.Retain keeps it.
+//
+//   - Threads: any, also several at a time, but not a loop's: there it yields ErrOnLoop.
+//
+//go:noinline
+func (handle *Subscription) Batches(ctx context.Context) iter.Seq2[Batch, error] {
+	sub := subscriptionOf(handle)
+	return func(yield func(Batch, error) bool) {
+		switch {
+		case sub.reader == nil || sub.batches == nil:
+			yield(Batch{}, ErrNotBatches)
+			return
+		case sub.owner.loop.OnAnyLoop():
+			yield(Batch{}, ErrOnLoop)
+			return
 		}
-	}
-	s.filled.Pop()
-	if s.cost -= p.cost(); s.full && s.cost <= s.limit/2 {
-		s.full = false
-		s.sub.owner.loop.Post(s.sub.unpause)
-	}
-	return Batch{p, p.generation.Load()}, nil
-}
-
-// fill has a parcel in filled, or says why there is none. mu is held.
-func (s *shelf) fill() error {
-	if s.filled.Len() > 0 {
-		return nil
-	}
-	if s.unbox() {
-		return nil
-	}
-	if !s.ended {
-		s.waits.Store(true)
-		if s.unbox() { // what came before that was not told
-			return nil
+		for {
+			p, err := sub.batches.Next(ctx)
+			if errors.Is(err, pull.ErrEnd) {
+				return
+			}
+			if err != nil {
+				yield(Batch{}, err)
+				return
+			}
+			b := batchOf(p)
+			more := yield(b, nil)
+			p.Over(b.generation)
+			if !more {
+				return
+			}
 		}
-		return ErrNoBatch
-	}
-	if s.err != nil {
-		return s.err
-	}
-	return io.EOF
-}
-
-// unbox makes a parcel of messages of the box. mu is held.
-func (s *shelf) unbox() bool {
-	if s.sub.inbox == nil {
-		return false
-	}
-	box := s.sub.inbox.box
-	m, ok := s.single()
-	if !ok && box.TryNext() {
-		m, ok = s.single()
-	}
-	if !ok {
-		return false
-	}
-	p := s.newParcel()
-	p.publisher = m.publisher
-	for ok && m.publisher == p.publisher && p.fits(m) {
-		p.addSingle(m)
-		m, ok = s.single()
-	}
-	if ok {
-		s.ahead, s.isAhead = m, true
-	}
-	s.filled.Push(p)
-	s.cost += p.cost()
-	return true
-}
-
-// single returns the next message that the box has ready. mu is held.
-func (s *shelf) single() (single, bool) {
-	if s.isAhead {
-		m := s.ahead
-		s.ahead, s.isAhead = single{}, false
-		return m, true
-	}
-	m, data, ok := s.sub.inbox.box.Take()
-	return single{m, data}, ok
-}
-
-// parcel returns an empty parcel.
-func (s *shelf) parcel() *parcel {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.newParcel()
-}
-
-// newParcel is parcel; mu is held.
-func (s *shelf) newParcel() *parcel {
-	if last := len(s.free) - 1; last >= 0 {
-		p := s.free[last]
-		s.free[last] = nil
-		s.free = s.free[:last]
-		return p
-	}
-	p := &parcel{shelf: s}
-	p.origin.Init(s.sub.owner.retainer, p.keep)
-	return p
-}
-
-// recycle takes back a parcel of which nothing is used any more.
-func (s *shelf) recycle(p *parcel) {
-	clear(p.parts)
-	if p.left || cap(p.own) > ownBytes {
-		p.own = nil
-	}
-	p.parts, p.own, p.publisher, p.memory, p.left = p.parts[:0], p.own[:0], nil, nil, false
-	p.messages, p.bytes, p.size, p.requests = 0, 0, 0, false
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.alone {
-		p.alone, s.alone = false, false
-	}
-	if len(s.free) < freeParcels {
-		s.free = append(s.free, p)
 	}
 }

@@ -107,6 +107,9 @@ var table = []rule{
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/positions", "bus/internal/coarseclock", "subscription", "tags"}},
 	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"bus/internal/ring", "subscription"}},
+	{"bus/internal/pull", "what waits for the goroutines of a subscription does not depend on the session in which it has come, or on who takes it", []string{
+		"bus/internal/mailbox", "bus/internal/retain", "bus/internal/ring", "bus/internal/wire", "subscription", "netio", "tags",
+	}},
 	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
 		"internal/build", "internal/sanitize", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
 	}},

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bus
+package pull
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"tagbus/bus/internal/retain"
 	"tagbus/netio"
 )
 
@@ -32,21 +33,18 @@ func (l *turns) endTurn() {
 	}
 }
 
-// TestInbox_wakesItsReaderOnceInATurn pushes ten pages in a turn: each woke the reader by itself, which then
+// TestMessages_wakesItsReaderOnceInATurn pushes ten pages in a turn: each woke the reader by itself, which then
 // took one page at a time.
-func TestInbox_wakesItsReaderOnceInATurn(t *testing.T) {
+func TestMessages_wakesItsReaderOnceInATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, size = 10, 10_000
 		loop := new(turns)
-		in := newInbox(&subscriberImpl{loop: loop, cfg: SubscriberConfig{Receiving: Receiving{QueueBytes: 1 << 20}}}, Block)
+		q := NewMessages[key, string](Config{Loop: loop, Retainer: retain.New(0), Limit: 1 << 20})
 		read := make(chan int)
 		go func() {
-			for {
-				if _, err := in.next(t.Context()); err != nil {
-					return
-				}
+			for q.Reader().Wait(t.Context()) == nil {
 				n := 0
-				for m := new(Message); in.take(0, m); {
+				for _, _, ok := q.Reader().Take(); ok; _, _, ok = q.Reader().Take() {
 					n++
 				}
 				read <- n
@@ -55,8 +53,7 @@ func TestInbox_wakesItsReaderOnceInATurn(t *testing.T) {
 		synctest.Wait()
 		for turn := range 3 {
 			for range pages {
-				in.box.Push(queued{}, make([]byte, size))
-				in.told(size)
+				q.Push(&message{Data: make([]byte, size)})
 				synctest.Wait()
 			}
 			if len(loop.posts) != 1 {
@@ -69,14 +66,13 @@ func TestInbox_wakesItsReaderOnceInATurn(t *testing.T) {
 			synctest.Wait()
 		}
 		loop.ended = true // a reader is not left asleep
-		in.box.Push(queued{}, nil)
-		in.told(0)
+		q.Push(&message{})
 		<-read
-		in.box.Close(nil)
+		q.Close(nil)
 	})
 }
 
-func TestBell_makesWayForGoroutinesAndMuchAlone(t *testing.T) {
+func TestWaker_yieldsToGoroutinesForMuchOnly(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		bytes     int
@@ -90,35 +86,33 @@ func TestBell_makesWayForGoroutinesAndMuchAlone(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				loop, yields := new(turns), 0
-				var b bell
-				b.init(loop, func() bool { return test.goroutine })
-				b.gosched = func() { yields++ }
-				b.bytes = test.bytes
-				b.ring()
+				var w waker
+				w.init(loop, func() bool { return test.goroutine })
+				w.gosched = func() { yields++ }
+				w.came(test.bytes, true)
 				loop.endTurn()
-				if (yields > 0) != test.yields || b.bytes != 0 {
-					t.Errorf("got %d yields, %d bytes left; want yields %v", yields, b.bytes, test.yields)
+				if (yields > 0) != test.yields || w.bytes != 0 {
+					t.Errorf("got %d yields, %d bytes left; want yields %v", yields, w.bytes, test.yields)
 				}
 			})
 		})
 	}
 }
 
-// TestBell_makesNoWayAgainSoonIfThatTookLong: other goroutines have the processors, and each time the loop
+// TestWaker_yieldsNotAgainSoonIfThatTookLong: other goroutines have the processors, and each time the loop
 // would wait for all of them.
-func TestBell_makesNoWayAgainSoonIfThatTookLong(t *testing.T) {
+func TestWaker_yieldsNotAgainSoonIfThatTookLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop, yields := new(turns), 0
 		took := longYield + time.Millisecond
-		var b bell
-		b.init(loop, func() bool { return true })
-		b.gosched = func() {
+		var w waker
+		w.init(loop, func() bool { return true })
+		w.gosched = func() {
 			yields++
 			<-time.After(took)
 		}
 		turn := func() {
-			b.bytes = yieldBytes
-			b.ring()
+			w.came(yieldBytes, true)
 			loop.endTurn()
 		}
 		turn()
