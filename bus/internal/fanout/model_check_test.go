@@ -55,7 +55,7 @@ func (n *modelLane) lose(tag tags.Tag, messages uint64) {
 
 func (b *modelBox) readPage(page []byte) {
 	var in wire.Reader
-	if err := in.Reset(page[:wire.HeaderBytes], page[wire.HeaderBytes:]); err != nil {
+	if err := in.Reset(wire.Split(page)); err != nil {
 		b.run.rt.Fatalf("page: %v", err)
 	}
 	n := b.lanes[in.Lane]
