@@ -68,7 +68,7 @@ func open(o load.Options, folder string) *node.Node {
 	cfg := node.Config{
 		Bus:   folder,
 		Loop:  reactor.Config{BusyPoll: o.Spin},
-		Loops: o.Loops,
+		Loops: o.Loops, Backend: o.Backend,
 		TCP: tcp.Config{
 			CongestionControl: o.Congestion,
 			SendBufferBytes:   o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer,

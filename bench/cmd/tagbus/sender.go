@@ -19,6 +19,8 @@ func newSender(o load.Options, p *bus.Publisher) load.Sender {
 		return newBatch(o, p)
 	case "zerocopy":
 		return newLender(o, p)
+	case "loan":
+		return &borrower{p, load.NewMessage(o.Size)}
 	default:
 		return &sender{p, load.NewMessage(o.Size)}
 	}
@@ -122,4 +124,19 @@ func (l *lender) Publish(i int, sequence uint64, lane uint32, due int64) {
 	m := <-l.free
 	load.Stamp(m.data, sequence, lane, due)
 	load.Must(l.p.PublishZeroCopyContext(context.Background(), tag(i), 0, m.data, m.back))
+}
+
+// borrower fills memory of the publisher in place.
+type borrower struct {
+	p    *bus.Publisher
+	data []byte // what the messages have
+}
+
+// Publish implements load.Sender.
+func (b *borrower) Publish(i int, sequence uint64, lane uint32, due int64) {
+	l, err := b.p.LoanContext(context.Background(), tag(i), len(b.data))
+	load.Must(err)
+	copy(l.Data(), b.data)
+	load.Stamp(l.Data(), sequence, lane, due)
+	load.Must(l.PublishContext(context.Background(), 0))
 }

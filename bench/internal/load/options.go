@@ -34,7 +34,8 @@ type Options struct {
 	Channel bool    // answers in ping-pong reach the goroutine that waits through a channel
 	Receive string  // tagbus: handler, messages, batches, channel or batch
 
-	Way        string        // of the system: flush, handle, batch, zerocopy
+	Way        string        // of the system: flush, handle, batch, zerocopy, loan
+	Backend    string        // tagbus: the transport; empty: its default
 	Set        string        // how a subscriber asks for the tags: exact, ranges, masks
 	Wanted     int           // tags that a subscriber asks for; default Tags
 	Policy     string        // of a tagbus subscription
@@ -75,6 +76,7 @@ func Parse() Options {
 	flag.BoolVar(&o.Channel, "channel", false, "answers come through a channel")
 	flag.StringVar(&o.Receive, "receive", "handler", "handler, messages, batches, channel or batch")
 	flag.StringVar(&o.Way, "way", "", "variant of the system")
+	flag.StringVar(&o.Backend, "backend", "", "transport")
 	flag.StringVar(&o.Set, "set", "exact", "exact, ranges or masks")
 	flag.IntVar(&o.Wanted, "wanted", 0, "tags that a subscriber asks for")
 	flag.StringVar(&o.Policy, "policy", "", "of the subscription")

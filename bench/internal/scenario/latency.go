@@ -24,15 +24,21 @@ func pingPong(name, subject string, rows ...string) Scenario {
 // pingPongs are round trips: between two handlers, and as a program makes them that
 // publishes and then waits for the answer.
 func pingPongs() []Scenario {
-	channel := pingPong("pingpong/64B/channel", "tagbus", "tagbus",
+	channel := pingPong("pingpong/64B/channel", "tagbus", "tagbus", "tagbus-tcp",
 		"libzmq", "nats", "gonet", apartGo, "gonet-inline", "c-epoll+cc", apartC, "c-epoll-two+cc")
 	channel.Channel = true
-	channel.Wants = []Goal{{Of: apartGo, AtMost: 1.25}, {Of: "libzmq", AtMost: 0.7}}
-	handler := pingPong("pingpong/64B", "tagbus", "tagbus", "tagbus-thread",
+	channel.Wants = []Goal{{Of: apartC, AtMost: 1}, atMost("tagbus-tcp", apartGo, 1.25), atMost("tagbus-tcp", "libzmq", 0.7)}
+	handler := pingPong("pingpong/64B", "tagbus", "tagbus", "tagbus-thread", "tagbus-tcp",
 		"libzmq", "nats", "zmq4", "nng", "gonet", "c-epoll", "c-epoll+cc", apartC)
-	handler.Wants = []Goal{{Of: apartC, AtMost: 1.1}}
-	busy := pingPong("pingpong/64B/busy-poll", "tagbus-spin", "tagbus-spin", "c-busy", "c-busy+cc", "c-busy-two+cc")
+	handler.Wants = []Goal{{Of: apartC, AtMost: 1}, atMost("tagbus-tcp", apartC, 1.1)}
+	busy := pingPong("pingpong/64B/busy-poll", "tagbus-spin", "tagbus-spin", "tagbus-tcp-spin", "c-busy", "c-busy+cc", "c-busy-two+cc")
+	busy.Wants = []Goal{{Of: "c-busy+cc", AtMost: 0.1}}
 	return []Scenario{channel, handler, busy}
+}
+
+// atMost is a goal of another system than the one that is compared.
+func atMost(system, of string, times float64) Goal {
+	return Goal{System: system, Of: of, AtMost: times}
 }
 
 // openLoops have a publisher that sleeps between bursts, one every 200 µs whatever
@@ -44,15 +50,17 @@ func openLoops() []Scenario {
 			Size: 64, Rate: rate, Metric: P50, Rows: rows,
 		}
 	}
-	sleeps := loop(50_000, "sleeps", "tagbus", "tagbus-flush", "tagbus-1ms", "tagbus-thread",
+	sleeps := loop(50_000, "sleeps", "tagbus", "tagbus-flush", "tagbus-1ms", "tagbus-thread", "tagbus-tcp", "tagbus-tcp-flush",
 		"libzmq", "nats", "gonet", "c-epoll+cc", apartC)
 	sleeps.Burst = 10
 	sleeps.Wants = []Goal{
-		{Of: "libzmq", AtMost: 1},
-		{Of: apartC, AtMost: 2.2},
-		{System: "tagbus-flush", Of: apartC, AtMost: 1.5},
-		{Metric: CPU, Of: apartC, AtMost: 2},
-		{System: "tagbus-flush", Metric: CPU, Of: apartC, AtMost: 1.4},
+		{Of: apartC, AtMost: 0.8},
+		{Metric: CPU, Of: "tagbus-tcp", AtMost: 0.65},
+		atMost("tagbus-tcp", "libzmq", 1),
+		atMost("tagbus-tcp", apartC, 1.5),
+		atMost("tagbus-tcp-flush", apartC, 1.5),
+		{System: "tagbus-tcp", Metric: CPU, Of: apartC, AtMost: 1.4},
+		{System: "tagbus-tcp-flush", Metric: CPU, Of: apartC, AtMost: 1.4},
 	}
 	fast := loop(500_000, "sleeps", "tagbus", "tagbus-flush", "libzmq", "nats", "gonet", "c-epoll+cc", apartC)
 	fast.Burst = 100

@@ -10,8 +10,8 @@ func secure() []Scenario {
 	over := func(size int, metric Metric, times float64) Scenario {
 		return Scenario{
 			Group: "TLS", Name: "tls/" + label(size), Size: size, Metric: metric, Subject: "tagbus-tls",
-			Rows:  []string{"tagbus-tls", "tagbus", "nats-tls", "nats", "zmq4-curve", "zmq4", "gonet-tls", "gonet", "aes-gcm"},
-			Wants: []Goal{{Metric: CPU, Of: "tagbus", AtMost: 1 / times}},
+			Rows:  []string{"tagbus-tls", "tagbus-tcp", "nats-tls", "nats", "zmq4-curve", "zmq4", "gonet-tls", "gonet", "aes-gcm"},
+			Wants: []Goal{{Metric: CPU, Of: "tagbus-tcp", AtMost: 1 / times}},
 		}
 	}
 	block := func(size int) Scenario {
@@ -21,16 +21,16 @@ func secure() []Scenario {
 	}
 	trip := Scenario{
 		Group: "TLS", Name: "tls/pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-tls",
-		Rows:  []string{"tagbus-tls", "tagbus", "nats-tls", "nats", "zmq4-curve", "zmq4", "gonet-tls", "gonet"},
-		Wants: []Goal{{Of: "tagbus", AtMost: 1.3}},
+		Rows:  []string{"tagbus-tls", "tagbus-tcp", "nats-tls", "nats", "zmq4-curve", "zmq4", "gonet-tls", "gonet"},
+		Wants: []Goal{{Of: "tagbus-tcp", AtMost: 1.3}},
 	}
 	fan := Scenario{
 		Group: "TLS", Name: "tls/fanout/4/64KiB", Size: 64 * kib, Subscribers: 4, Metric: Bytes, Subject: "tagbus-tls",
-		Rows: []string{"tagbus-tls", "tagbus-tls-loops2", "tagbus", "tagbus-loops2"},
+		Rows: []string{"tagbus-tls", "tagbus-tls-loops2", "tagbus-tcp", "tagbus-tcp-loops2"},
 	}
 	connect := Scenario{
 		Group: "TLS", Name: "tls/connect/1000", Work: load.WorkIdle, Size: 40, Connects: 1000, Metric: Connected,
-		Subject: "tagbus-tls", Rows: []string{"tagbus-tls", "tagbus"},
+		Subject: "tagbus-tls", Rows: []string{"tagbus-tls", "tagbus-tcp"},
 		Wants: []Goal{{AtMost: 5}, {Metric: Dropped, AtMost: 0.5}},
 	}
 	policy := Scenario{

@@ -16,7 +16,7 @@ type System struct {
 // stands for the congestion control that tagbus chooses within a host, so that the
 // yardsticks have it too, whatever the system's is.
 var Systems = []System{
-	{"tagbus", "tagbus", nil, "this bus, as it is without further settings"},
+	{"tagbus", "tagbus", nil, "this bus, as it is without further settings: in shared memory, since all are on one host"},
 	{"tagbus-1ms", "tagbus", []string{"--flush=1ms"}, "FlushInterval: 1 ms"},
 	{"tagbus-spin", "tagbus", []string{"--spin=500us"}, "loops with BusyPoll: 500 µs"},
 	{"tagbus-handle", "tagbus", []string{"--way=handle"}, "Publisher.Tag"},
@@ -32,9 +32,16 @@ var Systems = []System{
 	{"tagbus-ranges", "tagbus", []string{"--set=ranges"}, "the subscription as 16 ranges"},
 	{"tagbus-masks", "tagbus", []string{"--set=masks"}, "the subscription as 16 value/mask patterns"},
 	{"tagbus-zerocopy", "tagbus", []string{"--way=zerocopy"}, "PublishZeroCopy"},
-	{"tagbus+systemcc", "tagbus", []string{"--congestion=system"}, "with the congestion control of the system"},
-	{"tagbus+send256k", "tagbus", []string{"--send-buffer=262144"}, "with SO_SNDBUF fixed to 256 KiB"},
-	{"tagbus+receive256k", "tagbus", []string{"--receive-buffer=262144"}, "with SO_RCVBUF fixed to 256 KiB"},
+	{"tagbus-loan", "tagbus", []string{"--way=loan"}, "Loan, filled anew for each message"},
+	{"tagbus-tcp", "tagbus", []string{"--backend=tcp"}, "this bus over TCP, which it uses between hosts"},
+	{"tagbus-tcp-batch", "tagbus", []string{"--backend=tcp", "--way=batch"}, "the same with PublishBatch, 64 messages each"},
+	{"tagbus-tcp-zerocopy", "tagbus", []string{"--backend=tcp", "--way=zerocopy"}, "the same with PublishZeroCopy"},
+	{"tagbus-tcp-flush", "tagbus", []string{"--backend=tcp", "--way=flush"}, "the same with Flush when nothing more is due"},
+	{"tagbus-tcp-spin", "tagbus", []string{"--backend=tcp", "--spin=500us"}, "the same, loops with BusyPoll: 500 µs"},
+	{"tagbus-tcp-loops2", "tagbus", []string{"--backend=tcp", "--loops=2"}, "the same with Loops: 2"},
+	{"tagbus+systemcc", "tagbus", []string{"--backend=tcp", "--congestion=system"}, "with the congestion control of the system"},
+	{"tagbus+send256k", "tagbus", []string{"--backend=tcp", "--send-buffer=262144"}, "with SO_SNDBUF fixed to 256 KiB"},
+	{"tagbus+receive256k", "tagbus", []string{"--backend=tcp", "--receive-buffer=262144"}, "with SO_RCVBUF fixed to 256 KiB"},
 	{"libzmq", "zmq", nil, "libzmq in C: XPUB with XPUB_NODROP to SUB; in ping-pong PAIR"},
 	{"libzmq-zerocopy", "zmq", []string{"--way=zerocopy"}, "the same with zmq_msg_init_data"},
 	{"zmq4", "zmq4", nil, "libzmq used from Go by pebbe/zmq4"},

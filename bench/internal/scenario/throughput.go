@@ -11,7 +11,7 @@ func throughput() []Scenario {
 		return Scenario{
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Wants: wants,
 			Rows: []string{
-				"tagbus", "tagbus-handle", "tagbus-batch",
+				"tagbus", "tagbus-handle", "tagbus-batch", "tagbus-tcp", "tagbus-tcp-batch",
 				"libzmq", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
 			},
 		}
@@ -20,19 +20,28 @@ func throughput() []Scenario {
 		return Scenario{
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Wants: wants,
 			Rows: []string{
-				"tagbus", "tagbus-zerocopy",
+				"tagbus", "tagbus-zerocopy", "tagbus-loan", "tagbus-tcp", "tagbus-tcp-zerocopy",
 				"libzmq", "libzmq-zerocopy", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
 			},
 		}
 	}
 	return []Scenario{
-		small(40, Goal{Of: "libzmq", AtLeast: 9}, Goal{System: "tagbus-handle", Of: "libzmq", AtLeast: 11}, Goal{System: "tagbus-batch", Of: "c-record+cc", AtLeast: 0.7}),
-		small(256, Goal{Of: "libzmq", AtLeast: 8}),
-		small(kib, Goal{Of: "libzmq", AtLeast: 8}),
-		small(4*kib, Goal{Of: "c-record+cc", AtLeast: 0.9}),
-		large(64*kib, Goal{Of: "c-block+cc", AtLeast: 1}, Goal{System: "tagbus-zerocopy", Of: "c-block+cc", AtLeast: 1.2}),
-		large(mib, Goal{Of: "c-block+cc", AtLeast: 0.95}),
+		small(40,
+			Goal{Of: "tagbus-tcp", AtLeast: 1.3}, Goal{System: "tagbus-batch", Of: "c-record+cc", AtLeast: 1.7}, Goal{Metric: CPU, Of: "tagbus-tcp", AtMost: 0.65},
+			tcp("", "libzmq", 9), tcp("-batch", "c-record+cc", 0.7)),
+		small(256, tcp("", "libzmq", 8)),
+		small(kib, tcp("", "libzmq", 8)),
+		small(4*kib, tcp("", "c-record+cc", 0.9)),
+		large(64*kib,
+			Goal{Of: "c-block+cc", AtLeast: 3}, Goal{System: "tagbus-loan", Of: "c-block+cc", AtLeast: 2.5},
+			tcp("", "c-block+cc", 1), tcp("-zerocopy", "c-block+cc", 1.2)),
+		large(mib, tcp("", "c-block+cc", 0.95)),
 	}
+}
+
+// tcp is a goal of the bus over TCP.
+func tcp(variant, of string, atLeast float64) Goal {
+	return Goal{System: "tagbus-tcp" + variant, Of: of, AtLeast: atLeast}
 }
 
 // receives compares the ways to receive.
@@ -64,13 +73,13 @@ func fanOut() []Scenario {
 			s := Scenario{
 				Group: "Fan-out", Name: fmt.Sprintf("fanout/%d/%s", subscribers, label(size)),
 				Size: size, Subscribers: subscribers, Metric: Messages,
-				Rows: []string{"tagbus", "libzmq", "nats", "c-record", "c-record+cc"},
+				Rows: []string{"tagbus", "tagbus-batch", "tagbus-tcp", "libzmq", "nats", "c-record", "c-record+cc"},
 			}
 			switch {
 			case size == 40 && subscribers == 16:
-				s.Wants = []Goal{{Of: "libzmq", AtLeast: 15}}
+				s.Wants = []Goal{{Of: "c-record+cc", AtLeast: 2.5}, {Metric: CPU, Of: "tagbus-tcp", AtMost: 0.5}, tcp("", "libzmq", 15)}
 			case size == 40:
-				s.Wants = []Goal{{Of: "libzmq", AtLeast: 10}}
+				s.Wants = []Goal{tcp("", "libzmq", 10)}
 			case size >= 64*kib:
 				s.Metric = Bytes
 			}
@@ -115,11 +124,11 @@ func manyTags() []Scenario {
 func settings() []Scenario {
 	var all []Scenario
 	for _, size := range []int{40, 4 * kib, 64 * kib} {
-		s := Scenario{Group: "TCP settings", Name: "settings/" + label(size), Size: size, Metric: Messages}
+		s := Scenario{Group: "TCP settings", Name: "settings/" + label(size), Size: size, Metric: Messages, Subject: "tagbus-tcp"}
 		if size >= 64*kib {
 			s.Metric = Bytes
 		}
-		for _, name := range []string{"", "+systemcc", "+send256k", "+receive256k"} {
+		for _, name := range []string{"-tcp", "+systemcc", "+send256k", "+receive256k"} {
 			s.Rows = append(s.Rows, "tagbus"+name)
 		}
 		all = append(all, s)
