@@ -16,7 +16,7 @@ import (
 // values are the words with which the value of a flag can begin, by the name of the
 // flag. One that ends in a colon goes on.
 var values = map[string][]string{
-	"backend":  {"tcp", "rdma", "rdma:"},
+	"backend":  {"auto", "shm,tcp", "tcp", "tls", "rdma", "rdma:"},
 	"map":      {"round-robin", "offset:"},
 	"policies": {"block", "drop-newest", "drop-oldest", "latest", "sample", "disconnect"},
 	"policy":   {"block", "drop-newest", "drop-oldest", "latest", "sample:", "disconnect:"},

@@ -40,9 +40,10 @@ func (answering) Stats() directory.Stats {
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	peers := []bus.SubscriberState{{
-		Peer:  bus.Peer{Addr: netip.MustParseAddrPort("10.0.0.1:1")},
+		Peer:  bus.Peer{Addr: netip.MustParseAddrPort("10.0.0.1:1"), Backend: "tcp"},
 		Lanes: []bus.LaneState{{}}, Path: new(netio.Path),
 	}}
+	by := []bus.BackendCount{{Backend: "tcp", Connections: 1}}
 	var h latency.Histogram
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(
@@ -50,8 +51,8 @@ func exported(t *testing.T) map[string][]string {
 		metrics.OfSender(func() bus.SenderStats {
 			return bus.SenderStats{PublisherStats: bus.PublisherStats{Subscribers: peers}}
 		}),
-		metrics.OfSubscriber(func() (s bus.SubscriberStats) { return s }),
-		metrics.OfReceiver(func() (s bus.SubscriberStats) { return s }),
+		metrics.OfSubscriber(func() bus.SubscriberStats { return bus.SubscriberStats{ByBackend: by} }),
+		metrics.OfReceiver(func() bus.SubscriberStats { return bus.SubscriberStats{ByBackend: by} }),
 		metrics.OfDirectory(answering{memory.New()}),
 		metrics.OfBuild(""), latency.NewCollector(&h), cli.CertificateEnd(time.Now),
 	)

@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
+	"tagbus/internal/sanitize"
 	"tagbus/netio"
 )
 
@@ -42,7 +43,7 @@ func (c *connection) unused(backend, reason string) Unused {
 		u.Reason = fmt.Sprintf("the %s does not see the socket of the %s, as user, container or XDG_RUNTIME_DIR differ", c.peer, c.word)
 		u.Do = "start both as one user and with one XDG_RUNTIME_DIR, which a service of systemd does not have by itself; mount its folder into containers that are to share memory"
 	default:
-		u.Reason = dialed.ReplaceAllString(strings.TrimPrefix(reason, "by "+backend+": "), "")
+		u.Reason = sanitize.Cut(dialed.ReplaceAllString(strings.TrimPrefix(reason, "by "+backend+": "), ""), state.MaxReason)
 		u.Do = "docs/runbook.md, \"Which way does my data take, and why?\""
 	}
 	return u
