@@ -67,12 +67,12 @@ type entry[P any] struct {
 	publisher P
 }
 
-// entry returns a message as a mailbox takes it.
-func (m *Message[P]) entry() (e entry[P], data []byte) {
-	e = entry[P]{tag: m.Tag, status: m.Status, counter: m.Counter, publisher: m.Publisher}
+// entry sets e to a message as a mailbox takes it, and returns its data.
+func (m *Message[P]) entry(e *entry[P]) (data []byte) {
+	e.tag, e.status, e.counter, e.publisher = m.Tag, m.Status, m.Counter, m.Publisher
 	if m.ID == (wire.ID{}) {
-		return e, m.Data
+		return m.Data
 	}
 	e.request = true
-	return e, append(m.ID[:], m.Data...)
+	return append(m.ID[:], m.Data...)
 }
