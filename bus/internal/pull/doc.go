@@ -8,10 +8,10 @@
 // Config.Drained. A policy may lose messages instead. A Reader takes the messages of a queue one
 // by one; those of Batches can also be taken together.
 //
-//	loop                                         goroutines
-//	Messages.Push, PushRun, PushLossy  -> box -> Reader
-//	Batches.Add, AddRun ... Commit    -> ring -> Take, Next, Reader
-//	Batches.PushLossy          -> box -> ring -> Take, Next, Reader
+//	the loop                               goroutines
+//	Messages.Push, PushRun, PushLossy  ->  Reader               of a mailbox
+//	Batches.Add, AddRun, then Commit   ->  Take, Next, Reader   of a ring of pages
+//	Batches.PushLossy                  ->  Take, Next, Reader   of a mailbox
 //
 // Those that wait are woken once for all that comes in a turn of the loop.
 //
