@@ -139,17 +139,23 @@ func (d *dispatcher) gets(sub *subscriptionImpl, tag tags.Tag) bool {
 
 // handOver reports whether a message was delivered, not lost by the subscription's queue.
 func (d *dispatcher) handOver(t target, m Message) bool {
-	switch {
-	case t.handler != nil:
-		t.handler(m)
-	case t.sub.batch != nil:
-		if len(t.sub.pending) == 0 {
-			d.batches = append(d.batches, t.sub)
-		}
-		t.sub.pending = append(t.sub.pending, m)
-	default:
-		return d.enqueue(t.sub, &m)
+	if t.handler == nil {
+		return d.collect(t.sub, &m)
 	}
+	t.handler(m)
+	return true
+}
+
+// collect adds a message to the batch or the queue of a subscription. It returns false if the
+// queue has lost it.
+func (d *dispatcher) collect(sub *subscriptionImpl, m *Message) bool {
+	if sub.batch == nil {
+		return d.enqueue(sub, m)
+	}
+	if len(sub.pending) == 0 {
+		d.batches = append(d.batches, sub)
+	}
+	sub.pending = append(sub.pending, *m)
 	return true
 }
 
@@ -174,7 +180,7 @@ func (d *dispatcher) deliverPlain(h Handler, turn uint32) {
 // plain messages behind it, unless each of them may be lost by itself. No handler runs.
 func (d *dispatcher) deliverRun(sub *subscriptionImpl, turn uint32) {
 	m := d.message(turn)
-	if !d.handOver(target{sub: sub}, m) {
+	if !d.collect(sub, &m) {
 		d.Fails()
 	}
 	m.Status, m.Counter, m.origin = 0, m.Counter+1, &d.origin

@@ -50,18 +50,13 @@ func (sub *subscriptionImpl) endQueue(err error) {
 	}
 }
 
-// pulled returns a message as the queue of a subscription takes it.
-func pulled(m *Message) pull.Message[*Peer] {
-	return pull.Message[*Peer]{
-		Tag: m.Tag, Status: uint8(m.Status), Counter: m.Counter, Publisher: m.Publisher, Data: m.Data, ID: m.RequestID().id,
-	}
-}
-
 // enqueue queues a message. With a full queue a subscription that may lose messages
 // loses some, and any other stops reading from the publisher. It returns false if the
 // message itself is lost. Loop only.
 func (d *dispatcher) enqueue(sub *subscriptionImpl, m *Message) (taken bool) {
-	x := pulled(m)
+	x := pull.Message[*Peer]{ // made here: a copy would wait for the stores into it
+		Tag: m.Tag, Status: uint8(m.Status), Counter: m.Counter, Publisher: m.Publisher, Data: m.Data, ID: m.RequestID().id,
+	}
 	switch {
 	case sub.batches == nil && sub.lossy:
 		return sub.messages.PushLossy(sourceTag{d.src, m.Tag}, &x, sub.overflow)
@@ -84,7 +79,7 @@ func (d *dispatcher) enqueueRun(sub *subscriptionImpl, m *Message) (messages, by
 	if messages == 0 {
 		return 0, 0
 	}
-	x := pulled(m)
+	x := pull.Message[*Peer]{Tag: m.Tag, Status: uint8(m.Status), Counter: m.Counter, Publisher: m.Publisher}
 	if sub.batches == nil {
 		if sub.messages.PushRun(&x, run, messages) {
 			sub.stall(d.src)

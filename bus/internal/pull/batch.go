@@ -140,39 +140,36 @@ func (b *Batch[P]) drop() {
 // cost returns what the messages count in the queue.
 func (b *Batch[P]) cost() int { return b.bytes + b.messages*mailbox.MessageBytes }
 
-// add adds a part, with its data where it is.
+// part adds a part to set. To append one that was just made would wait for the stores into it.
 //
-//   - bytes: of payload.
-func (b *Batch[P]) add(x Part, bytes int) {
-	b.parts = append(b.parts, x)
-	b.messages += x.Messages
-	b.bytes += bytes
-	b.size += len(x.Data)
-	b.requests = b.requests || x.ID != (wire.ID{})
-}
-
-// payload returns the bytes of payload of a part.
-func (x *Part) payload() int {
-	if x.Run {
-		return len(x.Data) - x.Messages*wire.PlainBytes
+//   - messages, bytes, size: of it; see Batch.
+func (b *Batch[P]) part(messages, bytes, size int) *Part {
+	n := len(b.parts)
+	if n < cap(b.parts) {
+		b.parts = b.parts[:n+1]
+	} else {
+		b.parts = append(b.parts, Part{})
 	}
-	return len(x.Data)
+	b.messages += messages
+	b.bytes += bytes
+	b.size += size
+	return &b.parts[n]
 }
 
 // addCopy adds a copy of a message of a mailbox.
-func (b *Batch[P]) addCopy(m single[P]) {
-	x := Part{Tag: m.tag, Status: m.status, Counter: m.counter, Messages: 1}
-	data := m.data
+func (b *Batch[P]) addCopy(m *single[P]) {
+	data, id := m.data, wire.ID{}
 	if m.request {
-		x.ID = wire.ID(data)
-		data = data[len(x.ID):]
+		id = wire.ID(data)
+		data = data[len(id):]
+		b.requests = true
 	}
-	x.Data = b.copied(data)
-	b.add(x, len(data))
+	x := b.part(1, len(data), len(data))
+	x.Tag, x.Status, x.Run, x.Counter, x.Messages, x.ID, x.Data = m.tag, m.status, false, m.counter, 1, id, b.copied(data)
 }
 
 // fits reports whether a message of a mailbox has room. All are in one piece of memory.
-func (b *Batch[P]) fits(m single[P]) bool {
+func (b *Batch[P]) fits(m *single[P]) bool {
 	return b.messages == 0 || b.messages < mostMessages && cap(b.own)-len(b.own) >= len(m.data)
 }
 
@@ -198,14 +195,23 @@ func (b *Batch[P]) copy() {
 
 // keepOnly removes the messages whose tag a set does not have.
 func (b *Batch[P]) keepOnly(set tags.Set) {
-	all := b.parts
-	b.parts, b.messages, b.bytes, b.size, b.requests = all[:0], 0, 0, 0, false
-	for _, x := range all {
-		if set.Contains(x.Tag) {
-			b.add(x, x.payload())
+	kept := b.parts[:0]
+	b.messages, b.bytes, b.size, b.requests = 0, 0, 0, false
+	for _, x := range b.parts {
+		if !set.Contains(x.Tag) {
+			continue
 		}
+		kept = append(kept, x)
+		b.messages += x.Messages
+		b.size += len(x.Data)
+		b.bytes += len(x.Data)
+		if x.Run {
+			b.bytes -= x.Messages * wire.PlainBytes
+		}
+		b.requests = b.requests || x.ID != (wire.ID{})
 	}
-	clear(all[len(b.parts):])
+	clear(b.parts[len(kept):])
+	b.parts = kept
 }
 
 // keep keeps the memory of the batch, for messages that are retained.

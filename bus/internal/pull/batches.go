@@ -7,6 +7,7 @@ import (
 
 	"tagbus/bus/internal/mailbox"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
 	"tagbus/tags"
 )
 
@@ -60,7 +61,9 @@ func NewBatches[K comparable, P comparable](cfg Config, lossy bool) *Batches[K, 
 // Add adds a message of the page that is being delivered, and reports whether it is the first.
 func (q *Batches[K, P]) Add(m *Message[P]) (first bool) {
 	first = q.opened(m.Publisher)
-	q.open.add(Part{Tag: m.Tag, Status: m.Status, Counter: m.Counter, Messages: 1, ID: m.ID, Data: m.Data}, len(m.Data))
+	x := q.open.part(1, len(m.Data), len(m.Data))
+	x.Tag, x.Status, x.Run, x.Counter, x.Messages, x.ID, x.Data = m.Tag, m.Status, false, m.Counter, 1, m.ID, m.Data
+	q.open.requests = q.open.requests || m.ID != (wire.ID{})
 	return first
 }
 
@@ -69,8 +72,8 @@ func (q *Batches[K, P]) Add(m *Message[P]) (first bool) {
 //   - m: like the first one, except for Data.
 func (q *Batches[K, P]) AddRun(m *Message[P], run []byte, messages int) (first bool) {
 	first = q.opened(m.Publisher)
-	x := Part{Tag: m.Tag, Run: true, Counter: m.Counter, Messages: messages, Data: run}
-	q.open.add(x, x.payload())
+	x := q.open.part(messages, len(run)-messages*wire.PlainBytes, len(run))
+	x.Tag, x.Status, x.Run, x.Counter, x.Messages, x.ID, x.Data = m.Tag, 0, true, m.Counter, messages, wire.ID{}, run
 	return first
 }
 
@@ -148,7 +151,8 @@ func (q *Batches[K, P]) Commit(pages *Pages) (full bool) {
 // PushLossy adds a message, and with a full queue loses some as the policy says; see
 // mailbox.Box.PushLossy.
 func (q *Batches[K, P]) PushLossy(key K, m *Message[P], lost func(K)) (taken bool) {
-	e, data := m.entry()
+	var e entry[P]
+	data := m.entry(&e)
 	taken = q.box.PushLossy(key, e, data, lost)
 	q.waker.came(len(data), q.waits.Load())
 	return taken

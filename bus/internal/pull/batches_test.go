@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -75,30 +74,6 @@ func TestBatches_KeepOnly(t *testing.T) {
 	}
 }
 
-// TestBatches_Take_countsAllButOne, and a batch beyond the limit stays where it is.
-func TestBatches_Take_countsAllButOne(t *testing.T) {
-	b := newBed("batches", 1<<20, 6000+retain.MessageBytes)
-	for i := range uint64(3) {
-		b.page(message{Counter: i, Data: make([]byte, 5000)})
-		b.pages.last, b.memory = nil, &memory{bytes: 6000}
-		b.pages.Retain = b.memory.Retain
-	}
-	first, second := take(t, b, true), take(t, b, true)
-	for range 2 {
-		if _, err := b.batches.Take(true); !errors.Is(err, retain.ErrLimit) {
-			t.Fatalf("got %v, want %v", err, retain.ErrLimit)
-		}
-	}
-	first.Release(first.Generation())
-	if third := take(t, b, true); third.Parts()[0].Counter != 2 {
-		t.Errorf("got batch %d after a refusal, want 2", third.Parts()[0].Counter)
-	}
-	second.Release(second.Generation())
-	if n, bytes, _ := b.retainer.Stats(); n != 0 || bytes != 0 {
-		t.Errorf("got %d retained, %d bytes, want none beside the one that does not count", n, bytes)
-	}
-}
-
 func TestBatch_aGenerationIsOneUse(t *testing.T) {
 	b := newBed("batches", 1<<20, 1<<20)
 	b.page(message{Data: []byte("a")})
@@ -132,80 +107,6 @@ func TestBatch_aGenerationIsOneUse(t *testing.T) {
 	batch.Over(batch.Generation())
 	if batch.Len() != 0 {
 		t.Error("a batch that is not retained is not over")
-	}
-}
-
-// TestBatches_Notify_onceInATurn, and only after ErrEmpty.
-func TestBatches_Notify_onceInATurn(t *testing.T) {
-	for _, kind := range []string{"batches", "lossy batches"} {
-		t.Run(kind, func(t *testing.T) {
-			b, told := newBed(kind, 1<<20, 0), 0
-			b.batches.Notify(func() { told++ })
-			came := func(want int) {
-				t.Helper()
-				for range 3 {
-					b.page(message{Data: []byte("a")})
-				}
-				if b.loop.endTurn(); told != want {
-					t.Errorf("told %d times, want %d", told, want)
-				}
-			}
-			came(0)
-			err := error(nil)
-			for err == nil {
-				_, err = b.batches.Take(false)
-			}
-			came(1)
-			came(1)
-			for err = nil; err == nil; {
-				_, err = b.batches.Take(false)
-			}
-			if b.close(nil); told != 2 {
-				t.Errorf("closed: told %d times, want 2", told)
-			}
-		})
-	}
-}
-
-// TestBatches_Next_wakesAllThatWait, though a turn of the loop wakes one.
-func TestBatches_Next_wakesAllThatWait(t *testing.T) {
-	for _, kind := range []string{"batches", "lossy batches"} {
-		t.Run(kind, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const readers = 5
-				b := newBed(kind, 1<<20, 0)
-				got, ended := 0, make(chan int)
-				for range readers {
-					go func() {
-						n := 0
-						for {
-							batch, err := b.batches.Next(t.Context())
-							if err != nil {
-								break
-							}
-							n += batch.Len()
-							batch.Release(batch.Generation())
-						}
-						ended <- n
-					}()
-				}
-				for range 3 {
-					synctest.Wait()
-					for range 10 {
-						b.page(message{Data: []byte("a")})
-					}
-					b.loop.endTurn()
-				}
-				synctest.Wait()
-				b.close(nil)
-				for range readers {
-					got += <-ended
-				}
-				if got != 30 {
-					t.Errorf("got %d messages, want 30", got)
-				}
-			})
-		})
 	}
 }
 

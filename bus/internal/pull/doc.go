@@ -8,10 +8,10 @@
 // Config.Drained. A policy may lose messages instead. A Reader takes the messages of a queue one
 // by one; those of Batches can also be taken together.
 //
-//	loop                                         goroutines
-//	Messages.Push, PushRun, PushLossy  -> box -> Reader
-//	Batches.Add, AddRun ... Commit    -> ring -> Take, Next, Reader
-//	Batches.PushLossy          -> box -> ring -> Take, Next, Reader
+//	the loop                               goroutines
+//	Messages.Push, PushRun, PushLossy  ->  Reader               of a mailbox
+//	Batches.Add, AddRun, then Commit   ->  Take, Next, Reader   of a ring of pages
+//	Batches.PushLossy                  ->  Take, Next, Reader   of a mailbox
 //
 // Those that wait are woken once for all that comes in a turn of the loop.
 //
@@ -67,12 +67,12 @@ type entry[P any] struct {
 	publisher P
 }
 
-// entry returns a message as a mailbox takes it.
-func (m *Message[P]) entry() (e entry[P], data []byte) {
-	e = entry[P]{tag: m.Tag, status: m.Status, counter: m.Counter, publisher: m.Publisher}
+// entry sets e to a message as a mailbox takes it, and returns its data.
+func (m *Message[P]) entry(e *entry[P]) (data []byte) {
+	e.tag, e.status, e.counter, e.publisher = m.Tag, m.Status, m.Counter, m.Publisher
 	if m.ID == (wire.ID{}) {
-		return e, m.Data
+		return m.Data
 	}
 	e.request = true
-	return e, append(m.ID[:], m.Data...)
+	return append(m.ID[:], m.Data...)
 }

@@ -40,7 +40,8 @@ func NewMessages[K comparable, P any](cfg Config) *Messages[K, P] {
 
 // Push adds a message, and reports whether the queue is full now.
 func (q *Messages[K, P]) Push(m *Message[P]) (full bool) {
-	e, data := m.entry()
+	var e entry[P]
+	data := m.entry(&e)
 	full = q.box.Push(e, data)
 	q.waker.came(len(data), q.box.Waits())
 	return full
@@ -59,7 +60,8 @@ func (q *Messages[K, P]) PushRun(m *Message[P], run []byte, messages int) (full 
 // PushLossy adds a message, and with a full queue loses some as the policy says; see
 // mailbox.Box.PushLossy.
 func (q *Messages[K, P]) PushLossy(key K, m *Message[P], lost func(K)) (taken bool) {
-	e, data := m.entry()
+	var e entry[P]
+	data := m.entry(&e)
 	taken = q.box.PushLossy(key, e, data, lost)
 	q.waker.came(len(data), q.box.Waits())
 	return taken
@@ -82,7 +84,7 @@ func (q *Messages[K, P]) next(r *Reader[P]) (run int, counter uint64, data []byt
 		id := retain.ID(data)
 		origin, data = origin.Request(id), data[len(id):]
 	}
-	r.Head = Head[P]{Tag: e.tag, Status: e.status, Turn: q.origin.Turn(), Publisher: e.publisher, Origin: origin}
+	r.Tag, r.Status, r.Turn, r.Publisher, r.Origin = e.tag, e.status, q.origin.Turn(), e.publisher, origin
 	return int(e.run), e.counter, data, true
 }
 

@@ -21,7 +21,7 @@ import (
 // TestWhatComesIsTaken pushes random pages into each kind of queue, and reads now and then.
 func TestWhatComesIsTaken(t *testing.T) {
 	forEach(t, func(t *testing.T, kind string) {
-		for seed := range uint64(50) {
+		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			b, numbers := newBed(kind, 10<<20, 0), make(map[tags.Tag]uint64)
 			var want, got []string
@@ -49,7 +49,7 @@ func TestWhatComesIsTaken(t *testing.T) {
 func TestBatchesHaveWhatComes(t *testing.T) {
 	for _, kind := range []string{"batches", "lossy batches"} {
 		t.Run(kind, func(t *testing.T) {
-			for seed := range uint64(50) {
+			for seed := range uint64(20) {
 				r := rand.New(rand.NewPCG(seed, 2))
 				b, numbers := newBed(kind, 10<<20, 0), make(map[tags.Tag]uint64)
 				var want, got []string

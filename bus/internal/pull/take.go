@@ -112,8 +112,8 @@ func (q *Batches[K, P]) unbox() bool {
 	}
 	b := q.getLocked()
 	b.publisher = m.publisher
-	for ok && m.publisher == b.publisher && b.fits(m) {
-		b.addCopy(m)
+	for ok && m.publisher == b.publisher && b.fits(&m) {
+		b.addCopy(&m)
 		m, ok = q.single()
 	}
 	if ok {
@@ -153,7 +153,7 @@ func (q *Batches[K, P]) next(r *Reader[P]) (run int, counter uint64, data []byte
 	}
 	x := &b.parts[q.read.at]
 	q.read.at++
-	r.Head = Head[P]{Tag: x.Tag, Status: x.Status, Turn: b.origin.Turn(), Publisher: b.publisher, Origin: x.Origin(&b.origin)}
+	r.Tag, r.Status, r.Turn, r.Publisher, r.Origin = x.Tag, x.Status, b.origin.Turn(), b.publisher, x.Origin(&b.origin)
 	if x.Run {
 		run = x.Messages
 	}
