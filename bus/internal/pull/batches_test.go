@@ -47,6 +47,26 @@ func TestBatches_keepAPageInTheMemoryOfTheTransport(t *testing.T) {
 	}
 }
 
+// TestBatch_itsMessagesKeepItsMemory, also when it is released.
+func TestBatch_itsMessagesKeepItsMemory(t *testing.T) {
+	b := newBed("batches", 1<<20, 1<<20)
+	b.page(message{Data: make([]byte, 5000)})
+	batch := take(t, b, false)
+	origin, turn := batch.Origin()
+	kept, keptTurn, _, err := origin.Retain(turn, batch.Parts()[0].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch.Release(batch.Generation())
+	if b.memory.kept-b.memory.released != 1 {
+		t.Errorf("the memory is kept %d times for a message, want once", b.memory.kept-b.memory.released)
+	}
+	kept.Release(keptTurn)
+	if b.memory.kept != b.memory.released {
+		t.Errorf("the memory is kept %d times after all", b.memory.kept-b.memory.released)
+	}
+}
+
 func TestBatches_KeepOnly(t *testing.T) {
 	b := newBed("batches", 1<<20, 0)
 	b.add(message{Tag: 1, Data: []byte("a"), ID: wire.ID{7}})
@@ -161,6 +181,9 @@ func TestBatches_Deliver(t *testing.T) {
 			}
 			if kept := b.memory.kept - b.memory.released; kept != test.keptAfter {
 				t.Errorf("the memory is kept %d times, want %d", kept, test.keptAfter)
+			}
+			if batch.page != nil {
+				t.Error("the page is over, and the batch refers to it")
 			}
 			batch.Release(handle)
 			if n, bytes, _ := b.retainer.Stats(); n != 0 || bytes != 0 || b.memory.kept != b.memory.released {

@@ -107,3 +107,26 @@ func TestBatches_Next_wakesAllThatWait(t *testing.T) {
 		})
 	}
 }
+
+// TestBatches_Next_tellsTheOthersLater: one reader takes all that has come and goes away, and the other is told of
+// what comes then.
+func TestBatches_Next_tellsTheOthersLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, took := newBed("batches", 1<<20, 0), make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := b.batches.Next(t.Context())
+				took <- err
+			}()
+		}
+		for n := range 2 {
+			synctest.Wait()
+			b.page(message{Data: []byte("a")})
+			b.loop.endTurn()
+			if synctest.Wait(); len(took) != n+1 {
+				t.Errorf("%d readers have a batch, want %d", len(took), n+1)
+			}
+		}
+		b.close(nil)
+	})
+}
