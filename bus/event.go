@@ -151,6 +151,9 @@ func (e Event) String() string {
 	if len(e.Addresses) > 0 {
 		s += " as " + sanitize.Some(e.Addresses)
 	}
+	if e.Kind == Connected && e.Peer != nil && e.Peer.Backend != "" {
+		s += " over " + e.Peer.Backend
+	}
 	if e.Err != nil {
 		s += ": " + sanitize.Error(e.Err)
 	}

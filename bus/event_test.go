@@ -29,6 +29,8 @@ func TestEvent_String_readsWell(t *testing.T) {
 		{"an end without loss", bus.Event{Kind: bus.Lost, Peer: peer}, "left readout@host1:7 (10.0.0.1:80)"},
 		{"an end with loss", bus.Event{Kind: bus.Lost, Peer: &bus.Peer{Instance: "id"}, Err: &bus.UnconfirmedError{Messages: 3, Err: io.ErrUnexpectedEOF}}, "lost id: bus: 3 messages unconfirmed: unexpected EOF"},
 		{"a name that would clear the screen", bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Name: "\x1b[2J", Host: "h\n"}}, `connected "\x1b[2J"@"h\n"`},
+		{"a connection", bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Name: "daq", Backend: "shm"}}, "connected daq over shm"},
+		{"the end of one", bus.Event{Kind: bus.Goodbye, Peer: &bus.Peer{Name: "daq", Backend: "shm"}}, "goodbye daq"},
 		{"a peer without name", bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Instance: "KbC6LATNok1u2ThyAEDEbA", Host: "host1", PID: 7}}, "connected hyAEDEbA@host1:7"},
 		{"dropped events", bus.Event{Kind: bus.Problem, Err: &bus.EventsDroppedError{Events: 3}}, "problem: bus: too many events wait for OnEvent, the newest were dropped: 3: return from OnEvent and from handlers sooner, and look for peers that connect or subscribe again and again"},
 		{"an unknown kind", bus.Event{Kind: 99, Err: errors.New("x")}, "event 99: x"},

@@ -142,6 +142,7 @@ func PeerFields(p *bus.Peer) []slog.Attr {
 	if p.Addr.IsValid() {
 		add("addr", p.Addr.String())
 	}
+	add("backend", p.Backend)
 	return fields
 }
 
