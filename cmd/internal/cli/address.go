@@ -21,6 +21,20 @@ type Address = options.Address
 // Announced is an address for the directory. Port 0 is the port that was bound.
 type Announced = options.Announced
 
+// ListenPlace is a place to listen at.
+type ListenPlace = options.Place
+
+// Listening returns where a program listens.
+//
+//   - also: beside listen, by the transports that they name.
+func Listening(listen Address, advertise []Announced, also []ListenPlace) bus.Listening {
+	l := bus.Listening{Listen: listen.AddrPort, Advertise: AddrPorts(advertise)}
+	for _, p := range also {
+		l.Also = append(l.Also, bus.Listener{Backend: p.Backend, Listen: p.At})
+	}
+	return l
+}
+
 // AddrPorts is that of package options.
 func AddrPorts(list []Announced) []netip.AddrPort { return options.AddrPorts(list) }
 

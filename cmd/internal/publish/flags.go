@@ -26,6 +26,8 @@ type Flags struct {
 	Tags   tags.Set    `required:"" placeholder:"SET" help:"Tags to publish: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas."`
 	Listen cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" help:"Address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
 
+	ListenAlso []cli.ListenPlace `placeholder:"TRANSPORT=ADDR[:PORT]" help:"Places to listen at by transports of --backend, which then do not listen at --listen: a network of its own for RDMA, say. It may be given more than once."`
+
 	Advertise []cli.Announced `placeholder:"ADDR[:PORT]" help:"Addresses to announce instead, in the order in which subscribers are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
 	Input          string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
@@ -131,7 +133,7 @@ func (f *Flags) config() bus.PublisherConfig {
 	interval, timeout := f.Heartbeats()
 	return bus.PublisherConfig{
 		Common:    bus.Common{Name: f.Name, HeartbeatInterval: interval, HeartbeatTimeout: timeout},
-		Listening: bus.Listening{Listen: f.Listen.AddrPort, Advertise: cli.AddrPorts(f.Advertise)},
+		Listening: cli.Listening(f.Listen, f.Advertise, f.ListenAlso),
 		Sending: bus.Sending{
 			PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
 			MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: f.FlushInterval, MaxStall: f.MaxStall,

@@ -171,8 +171,8 @@ func (f *Flags) checkSend(add func(string, ...any)) {
 	switch {
 	case f.Ack && !f.Send:
 		add("--ack needs --send")
-	case f.Send && len(f.Advertise) > 0:
-		add("--advertise is for publishing: --send announces nothing")
+	case f.Send && len(f.Advertise)+len(f.ListenAlso) > 0:
+		add("--advertise and --listen-also are for publishing: --send announces nothing")
 	case f.Send && f.WaitSubscribers > 0:
 		add("--wait-subscribers is for publishing: --send waits for the receiver of each message anyway")
 	}

@@ -62,7 +62,7 @@ func TestUsage(t *testing.T) {
 		{"nowhere announced", "--bus b --tags 5 --emulate 10 --advertise 10.0.0.1,x:y:z", `--advertise: "x:y:z" is no address: want ADDR or ADDR:PORT, an IPv6 address before a port in brackets`},
 		{"port 0 announced", "--bus b --tags 5 --emulate 10 --advertise 10.0.0.1:0", `--advertise: "10.0.0.1:0" has port 0, which cannot be dialled: want ADDR:PORT, or ADDR for the port that was bound`},
 		{"everywhere announced", "--bus b --tags 5 --emulate 10 --advertise 10.0.0.1,0.0.0.0:7000", "--advertise: 0.0.0.0:7000 cannot be dialled; announce the addresses of this host's interfaces"},
-		{"a sender announces nothing", "--bus b --tags 5 --emulate 10 --send --advertise 10.0.0.1", "--advertise is for publishing: --send announces nothing"},
+		{"a sender announces nothing", "--bus b --tags 5 --emulate 10 --send --advertise 10.0.0.1", "--advertise and --listen-also are for publishing: --send announces nothing"},
 		{"metrics nowhere", "--bus b --tags 5 --emulate 10 --metrics 127.0.0.1:70000", `--metrics: "127.0.0.1:70000" is no address: want ADDR or ADDR:PORT with a port up to 65535`},
 		{"everything wrong at once", "--bus b --tags= --emulate 10 --loop", "--tags: the set is empty; --loop is for --input: --emulate never ends by itself"},
 		{"pages too small", "--bus {dir} --tags 5 --emulate 10 --page-bytes 10", "--page-bytes is 10, want 256 to 16777216"},

@@ -25,6 +25,8 @@ type Flags struct {
 	Receive bool        `group:"How to receive" help:"Own the tags and receive what is sent to them (publisher --send), instead of subscribing to what is published."`
 	Listen  cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" group:"How to receive" help:"With --receive: address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
 
+	ListenAlso []cli.ListenPlace `placeholder:"TRANSPORT=ADDR[:PORT]" group:"How to receive" help:"With --receive: places to listen at by transports of --backend, which then do not listen at --listen: a network of its own for RDMA, say. It may be given more than once."`
+
 	Advertise []cli.Announced `placeholder:"ADDR[:PORT]" group:"How to receive" help:"With --receive: addresses to announce instead, in the order in which senders are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
 	Exclusive bool `group:"How to receive" help:"With --receive: end with status 1 if another receiver has one of the tags. Default: wait until it has ended, and say so each minute."`
@@ -64,8 +66,8 @@ func (f *Flags) Check() error {
 		errs = append(errs, errors.New("--tags: the set is empty"))
 	}
 	errs = append(errs, f.checkOutput()...)
-	if len(f.Advertise) > 0 && !f.Receive {
-		errs = append(errs, errors.New("--advertise needs --receive"))
+	if (len(f.Advertise) > 0 || len(f.ListenAlso) > 0) && !f.Receive {
+		errs = append(errs, errors.New("--advertise and --listen-also need --receive"))
 	}
 	if f.Exclusive && !f.Receive {
 		errs = append(errs, errors.New("--exclusive needs --receive: any number of subscribers may have a tag"))
@@ -142,7 +144,7 @@ func (f *Flags) receiverConfig() bus.ReceiverConfig {
 	c := f.config()
 	return bus.ReceiverConfig{
 		Common: c.Common, Receiving: c.Receiving,
-		Listening:    bus.Listening{Listen: f.Listen.AddrPort, Advertise: cli.AddrPorts(f.Advertise)},
+		Listening:    cli.Listening(f.Listen, f.Advertise, f.ListenAlso),
 		Tags:         f.Tags,
 		Subscription: f.subscription(),
 	}

@@ -29,7 +29,7 @@ func TestUsage(t *testing.T) {
 		{"a malformed tag", "--bus b --tags 5,,6", `--tags: tags: parse "5,,6" at byte 2: invalid syntax: a tag is missing`},
 		{"a range the wrong way round", "--bus b --tags 6-5", `--tags: tags: parse "6-5" at byte 0: range ends before it begins`},
 		{"no tags", "--bus b --tags=", "--tags: the set is empty"},
-		{"announced by who dials", "--bus b --tags 5 --advertise 10.0.0.1", "--advertise needs --receive"},
+		{"announced by who dials", "--bus b --tags 5 --advertise 10.0.0.1", "--advertise and --listen-also need --receive"},
 		{"everywhere announced", "--bus b --tags 5 --receive --advertise [::]:7000", "--advertise: [::]:7000 cannot be dialled; announce the addresses of this host's interfaces"},
 		{"a format without output", "--bus b --tags 5 --record lines", "--record needs --output"},
 		{"two uses of standard output", "--bus b --tags 5 --output - --print text", "--output and --print can't be used together"},

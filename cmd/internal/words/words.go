@@ -33,6 +33,7 @@ var flagNames = strings.NewReplacer(
 	"FlushInterval is", "--flush-interval is",
 	"Name has", "--name has",
 	"Advertise: ", "--advertise: ",
+	"Also: the backend is", "--listen-also: the transport is",
 	"Monitor is", "--metrics is",
 	"Loops is", "--loops is",
 	"HeartbeatTimeout", "--heartbeat-timeout",
