@@ -195,7 +195,7 @@ TAGBUS_API void tagbus_free(char *text);
 /* --- the bus ---------------------------------------------------------------------------------- */
 
 /* Opens a bus: the folder or URL of --bus.
- *   options: --backend --loops --expiry --max-entries --cert --key --ca --revoked --acl --log-level
+ *   options: --backend --shm-folder --loops --expiry --max-entries --cert --key --ca --revoked --acl --log-level
  * The first call loads libtagbus-core.so, from the folder of libtagbus.so or from TAGBUS_CORE, or
  * libtagbus-core-etcd.so if the URL is one of etcd. One process has one of them: after a folder was
  * opened with the first, etcd:// is TAGBUS_ELOAD with what to do. */

@@ -33,7 +33,7 @@ class Bus(Handle):
     Options are the flags of the commands as keywords: queue_bytes="64MiB" is
     --queue-bytes=64MiB. Times are texts such as "1m30s", or seconds.
 
-    Options: backend, loops, expiry, max_entries, cert, key, ca, revoked, acl,
+    Options: backend, shm_folder, loops, expiry, max_entries, cert, key, ca, revoked, acl,
     log_level.
 
     At the end of a with block without an exception publishers and senders

@@ -61,13 +61,14 @@ func Code(err error) int {
 
 // Common are the flags of every command.
 type Common struct {
-	Bus      string        `required:"" placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other, the same for all of a bus: a folder, or etcd://HOST,HOST/NAME. A publisher, or a subscriber with --receive, makes a folder that does not exist; the others wait for it. It may be on NFS. Servers of etcd that are away are waited for."`
-	Backend  string        `placeholder:"NAME" help:"Transport: shm (shared memory, on one host), tcp, tls (tcp with certificates and TLS 1.3), rdma or rdma:PROVIDER. Several with commas, the best one first; connections use the best one that both ends have. Default tls with --cert, else auto: shm,tcp, and rdma:verbs between them where the host has it."`
-	Loops    int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp and tls. Default ${default}."`
-	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
-	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
-	Config   string        `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = \"0x100-0x10f\"."`
-	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, the state of the program at /api/v1/state and as a page at /, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; a program with an entry in the directory announces it there; port 0 lets the system pick and standard error tells. Default: none."`
+	Bus       string        `required:"" placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other, the same for all of a bus: a folder, or etcd://HOST,HOST/NAME. A publisher, or a subscriber with --receive, makes a folder that does not exist; the others wait for it. It may be on NFS. Servers of etcd that are away are waited for."`
+	Backend   string        `placeholder:"NAME" help:"Transport: shm (shared memory, on one host), tcp, tls (tcp with certificates and TLS 1.3), rdma or rdma:PROVIDER. Several with commas, the best one first; connections use the best one that both ends have. Default tls with --cert, else auto: shm,tcp, and rdma:verbs between them where the host has it."`
+	SHMFolder string        `name:"shm-folder" placeholder:"FOLDER" help:"Folder of the sockets by which programs of this host find each other for shm, the same for those that are to share memory: of one group, say, or mounted into containers. Whoever may use it reads all that is published there. Default: one of this user alone."`
+	Loops     int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp and tls. Default ${default}."`
+	Name      string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
+	Duration  time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
+	Config    string        `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = \"0x100-0x10f\"."`
+	Metrics   *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, the state of the program at /api/v1/state and as a page at /, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; a program with an entry in the directory announces it there; port 0 lets the system pick and standard error tells. Default: none."`
 
 	Expiry *time.Duration `placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more for a folder on NFS. Default 5s in a folder, 30s on etcd."`
 

@@ -19,7 +19,7 @@ var errUnknownBackend = node.ErrUnknownBackend
 //   - log: gets the warnings of its loops and transports; it must not block.
 func (c *Common) Node(g *Guard, log *slog.Logger) (*node.Node, error) {
 	cfg := node.Config{Bus: c.Bus, Backend: c.Transport(c.Backend), Access: g.Access(), Loops: c.Loops, Logger: log}
-	cfg.Folder.MaxFiles = c.MaxEntries
+	cfg.Folder.MaxFiles, cfg.SHM.Folder = c.MaxEntries, c.SHMFolder
 	if c.Expiry != nil {
 		cfg.Expiry = *c.Expiry
 	}

@@ -40,8 +40,8 @@ func (c *connection) unused(backend, reason string) Unused {
 			u.Do = fmt.Sprintf("start the %s with %s in front of its --backend, in a program and on a host that have it: --fabrics shows what is there", c.peer, backend)
 		}
 	case strings.Contains(reason, elsewhere):
-		u.Reason = fmt.Sprintf("the %s does not see the socket of the %s, as user, container or XDG_RUNTIME_DIR differ", c.peer, c.word)
-		u.Do = "start both as one user and with one XDG_RUNTIME_DIR, which a service of systemd does not have by itself; mount its folder into containers that are to share memory"
+		u.Reason = fmt.Sprintf("the %s does not see the socket of the %s, as user, container or --shm-folder differ", c.peer, c.word)
+		u.Do = "start both as one user, or give both a --shm-folder that they may use, which is mounted into containers that are to share memory"
 	default:
 		u.Reason = sanitize.Cut(dialed.ReplaceAllString(strings.TrimPrefix(reason, "by "+backend+": "), ""), state.MaxReason)
 		u.Do = "docs/runbook.md, \"Which way does my data take, and why?\""

@@ -66,7 +66,7 @@ func TestWhyABetterTransportIsNotUsed(t *testing.T) {
 		{"a subscriber that does not know", "shm tcp", "pc-1", "tcp", &state.State{Backend: "shm,tcp"}, "shm: the subscriber does not say why; do"},
 		{"a subscriber without it", "shm tcp", "pc-1", "tcp", passed("shm", "this program has only tcp"), "shm: the subscriber has only tcp; do"},
 		{"a subscriber of an earlier release", "shm tcp", "pc-1", "tcp", &state.State{Backend: "tcp"}, "shm: the subscriber has only tcp; do"},
-		{"another user", "shm tcp", "pc-1", "tcp", passed("shm", notHere), "shm: the subscriber does not see the socket of the publisher, as user, container or XDG_RUNTIME_DIR differ; do"},
+		{"another user", "shm tcp", "pc-1", "tcp", passed("shm", notHere), "shm: the subscriber does not see the socket of the publisher, as user, container or --shm-folder differ; do"},
 		{"a publisher without it", "tcp", "pc-1", "tcp", passed("shm", "x"), "shm: the publisher has only tcp; do"},
 		{"certificates", "tls", "pc-1", "tls", nil, "shm: the publisher has only tls: certificates hold for connections, and not for memory that is shared"},
 	} {

@@ -50,7 +50,8 @@ func parseTags(function, text string) (tags.Set, error) {
 // busOptions are those of tagbus_open.
 type busOptions struct {
 	Backend    string
-	Loops      int `default:"1"`
+	SHMFolder  string `name:"shm-folder"`
+	Loops      int    `default:"1"`
 	Expiry     time.Duration
 	MaxEntries int
 	options.Security
@@ -63,7 +64,7 @@ func (o *busOptions) config(at string, a *access.Access, log *slog.Logger) node.
 		Bus: at, Backend: o.Transport(o.Backend), Access: a, Loops: o.Loops, Expiry: o.Expiry,
 		Logger: log,
 	}
-	cfg.Folder.MaxFiles = o.MaxEntries
+	cfg.Folder.MaxFiles, cfg.SHM.Folder = o.MaxEntries, o.SHMFolder
 	return cfg
 }
 
