@@ -28,7 +28,11 @@ func TestMain(m *testing.M) {
 	d := driven{events: map[string]uint64{}, received: map[uint64]*received{}, published: map[uint64]uint64{}}
 	d.changed.L = &d.mu
 	var err error
-	d.node, err = node.Open(node.Config{Bus: os.Args[1]})
+	cfg := node.Config{Bus: os.Args[1]}
+	if len(os.Args) > 2 {
+		cfg.Backend = strings.TrimPrefix(os.Args[2], "--backend ")
+	}
+	d.node, err = node.Open(cfg)
 	d.answer("ok", err)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		words := append(strings.SplitN(lines.Text(), " ", 3), "", "")

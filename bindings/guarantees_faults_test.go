@@ -66,7 +66,8 @@ func overProxy(t *testing.T, p pair) (pub, sub *peer, proxy *cut.Proxy) {
 	proxy = cut.New(t)
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), proxy.Addr().Port()) // where no other program listens
 	proxy.Serve(at.String())
-	pub, sub = p.publisher.drive(t, folder), p.subscriber.drive(t, folder)
+	const overTCP = "--backend tcp" // which the proxy is for
+	pub, sub = p.publisher.drive(t, folder, overTCP), p.subscriber.drive(t, folder, overTCP)
 	pub.do("publisher 0x100-0x103 --listen " + at.String() + " --advertise " + proxy.Addr().String())
 	sub.do("subscriber - --queue-bytes 65536", "pull 0x100-0x103 --policy block", "acknowledged")
 	pub.do("wait 1")

@@ -85,14 +85,16 @@ type peer struct {
 }
 
 // drive starts a program on a bus. It is ended with the test, in order or not.
-func (l language) drive(t *testing.T, folder string) *peer {
+//
+//   - options: of the bus, in one text or none.
+func (l language) drive(t *testing.T, folder string, options ...string) *peer {
 	t.Helper()
 	patience := 3 * time.Minute
 	if testkit.All() {
 		patience = time.Hour
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	args := append(l.start("driven"), folder)
+	args := append(append(l.start("driven"), folder), options...)
 	p := &peer{t: t, name: l.name, cmd: exec.CommandContext(ctx, args[0], args[1:]...)}
 	p.cmd.Env = append(os.Environ(), l.env...)
 	p.cmd.Stderr = &p.err

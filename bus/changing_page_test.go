@@ -125,16 +125,16 @@ func (x *changing) subscribe(kind tags.Tag) {
 	set := tags.Of(kind, kindsOfSubscriptions)
 	var sub *Subscription
 	var err error
-	switch kind {
-	case byOne:
+	switch uint64(kind) {
+	case uint64(byOne):
 		sub, err = x.s.Subscribe(set, func(m Message) { x.check(kind, &m, true) })
-	case inBatch:
+	case uint64(inBatch):
 		sub, err = x.s.SubscribeBatch(set, func(all []Message) { x.checkAll(kind, all, true) }, SubscriptionConfig{})
-	case inPages:
+	case uint64(inPages):
 		sub, err = x.s.SubscribePages(set, x.checkPage, SubscriptionConfig{})
-	case inQueue:
+	case uint64(inQueue):
 		sub, err = x.s.Subscribe(set, nil)
-	case inBatches:
+	case uint64(inBatches):
 		sub, err = x.s.SubscribeWith(set, nil, SubscriptionConfig{Batches: true})
 	}
 	must(x.t, err)

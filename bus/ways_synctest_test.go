@@ -270,7 +270,8 @@ func TestPublisher_aNameThatCannotBeTaken(t *testing.T) {
 // mustEntry returns the first entry of a directory.
 func mustEntry(t *testing.T, dir interface {
 	List() ([]directory.Entry, error)
-}) directory.Entry {
+},
+) directory.Entry {
 	t.Helper()
 	entries, err := dir.List()
 	must(t, err)

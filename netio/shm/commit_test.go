@@ -76,7 +76,7 @@ func TestRegionOfWhoDialsIsCommitted(t *testing.T) {
 	if err := b.OpenEndpoint(netip.MustParseAddrPort("127.0.0.1:1"), lending(region)); err != nil {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)
 	}
-	next(t, "OnConnectionRefused", w.Refused)
+	_ = next(t, "OnConnectionRefused", w.Refused)
 	if got := there(t, region); got != 0 {
 		t.Errorf("committed for nobody: got %d bytes, want none", got)
 	}

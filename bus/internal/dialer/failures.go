@@ -58,7 +58,7 @@ func (f Failure) elsewhere() bool { return errors.Is(f.Err, netio.ErrElsewhere) 
 
 // cause returns the text of an error without its address.
 func (f *Failure) cause() string {
-	return strings.ReplaceAll(f.Err.Error(), f.Target.String(), anyAddress)
+	return strings.ReplaceAll(f.Err.Error(), f.String(), anyAddress)
 }
 
 // few names the first addresses, and how many more there are.

@@ -145,7 +145,7 @@ func (fan *Fanout) release(p *page) {
 	if p.large() {
 		more := p.more
 		if more.sum.Changed(more.vector[len(more.vector)-1]) {
-			panic("tagbus: the payload of a message was written to while it was lent") //nolint:forbidigo // a bug of the user, in the build that looks for it
+			panic("tagbus: the payload of a message was written to while it was lent")
 		}
 		if more.done != nil {
 			fan.loans.add(more.done)

@@ -53,6 +53,11 @@ func listenPlain(at netip.AddrPort) (*plainServer, error) {
 	return s, nil
 }
 
+// ip returns the IP on which it listens.
+func (s *plainServer) ip() netip.Addr {
+	return s.listener.Addr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+}
+
 func (s *plainServer) port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr).Port) }
 
 // close ends all connections.

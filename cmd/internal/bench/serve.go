@@ -128,7 +128,7 @@ func (s *server) answer(q request) answer {
 	s.heard = now
 	switch q.Op {
 	case helloOp:
-		a.IP, a.Port, a.Token = s.publisher.Addr().Addr(), s.plain.port(), s.plain.token
+		a.IP, a.Port, a.Token = s.plain.ip(), s.plain.port(), s.plain.token
 	case beginOp:
 		s.messages, s.bytes, s.cpu = 0, 0, cpuTime()
 	case endOp:
