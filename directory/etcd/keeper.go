@@ -107,6 +107,9 @@ func (d *Directory) write(r *registration) {
 	if d.ctx.Err() != nil {
 		return
 	}
+	if err != nil && r.withdrawn != withdrawn {
+		return // Withdraw, which came meanwhile, waits for the try that removes it
+	}
 	r.failing, r.err = err != nil, err
 	switch {
 	case err != nil && errors.Is(err, ErrAway):
