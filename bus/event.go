@@ -152,7 +152,7 @@ func (e Event) String() string {
 		s += " as " + sanitize.Some(e.Addresses)
 	}
 	if e.Kind == Connected && e.Peer != nil && e.Peer.Backend != "" {
-		s += " over " + e.Peer.Backend
+		s += " over " + sanitize.Text(e.Peer.Backend)
 	}
 	if e.Err != nil {
 		s += ": " + sanitize.Error(e.Err)
