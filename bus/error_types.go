@@ -30,6 +30,8 @@ func (e *PublishError) Error() string {
 		do, cfg = "send", "SenderConfig"
 	}
 	switch {
+	case errors.Is(e.Err, errLoanTooLarge):
+		return sanitize.Linef("bus: loan for %v: %v: %d bytes, limit %d: raise %s.PageBytes, or use PublishZeroCopy", e.Tag, e.Err, e.Bytes, e.Limit, cfg)
 	case errors.Is(e.Err, ErrMessageTooLarge):
 		return sanitize.Linef("bus: %s %v: %v: %d bytes, limit %d: raise %s.MaxMessageBytes", do, e.Tag, e.Err, e.Bytes, e.Limit, cfg)
 	case errors.Is(e.Err, ErrUnknownTag):

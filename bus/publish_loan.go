@@ -4,6 +4,7 @@ package bus
 
 import (
 	"context"
+	"fmt"
 
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/wire"
@@ -23,6 +24,9 @@ type Loan struct {
 	tag  tags.Tag
 	size int
 }
+
+// errLoanTooLarge is that of a loan which is more than a page.
+var errLoanTooLarge = fmt.Errorf("%w for one piece of memory", ErrMessageTooLarge)
 
 // loanOf returns what a Loan is, nil of the zero value.
 func loanOf(l *Loan) *fanout.Loan {
@@ -78,7 +82,10 @@ func (p *publisherImpl) loan(tag tags.Tag, size int) (Loan, error) {
 	case nil:
 		return Loan{&p.Publisher, of, turn, tag, size}, nil
 	case fanout.ErrTooLarge: //nolint:errorlint // the fanout returns them bare, and this is the data path
-		return Loan{}, &PublishError{Tag: tag, Bytes: size, Limit: min(p.cfg.PageBytes, p.cfg.MaxMessageBytes), Err: ErrMessageTooLarge}
+		if size > p.cfg.MaxMessageBytes {
+			break
+		}
+		return Loan{}, &PublishError{Tag: tag, Bytes: size, Limit: p.cfg.PageBytes, Err: errLoanTooLarge}
 	}
 	return Loan{}, p.explain(tag, size, err)
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,6 +144,12 @@ func TestLoan_whatIsRefused(t *testing.T) {
 		tooLarge := (*bus.PublishError)(nil)
 		if _, err := p.Loan(1, 4097); !errors.As(err, &tooLarge) || !errors.Is(err, bus.ErrMessageTooLarge) || tooLarge.Limit != 4096 {
 			t.Errorf("got %v, want ErrMessageTooLarge with 4096", err)
+		}
+		if text := tooLarge.Error(); !strings.Contains(text, "4097 bytes, limit 4096: raise PublisherConfig.PageBytes, or use PublishZeroCopy") {
+			t.Errorf("got the text %q", text)
+		}
+		if _, err := p.Loan(1, 8193); !errors.As(err, &tooLarge) || tooLarge.Limit != 8192 {
+			t.Errorf("beyond any message: got %v, want the limit 8192", err)
 		}
 		l, err := p.Loan(9, 10)
 		must(t, err)

@@ -2,7 +2,10 @@
 
 package scenario
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // throughput has messages that are published one at a time, and, as information,
 // what a program gets that does otherwise.
@@ -17,13 +20,17 @@ func throughput() []Scenario {
 		}
 	}
 	large := func(size int, wants ...Goal) Scenario {
-		return Scenario{
+		s := Scenario{
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Wants: wants,
 			Rows: []string{
 				"tagbus", "tagbus-zerocopy", "tagbus-loan", "tagbus-tcp", "tagbus-tcp-zerocopy",
 				"libzmq", "libzmq-zerocopy", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
 			},
 		}
+		if size > 128*kib { // a loan is at most a page
+			s.Rows = slices.DeleteFunc(s.Rows, func(row string) bool { return row == "tagbus-loan" })
+		}
+		return s
 	}
 	return []Scenario{
 		small(40,
