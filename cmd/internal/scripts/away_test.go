@@ -101,6 +101,9 @@ func TestAnOutputThatGoesAway(t *testing.T) {
 			pub := run(t, "publisher", "publisher", "--bus", local, "--tags", "1", "--emulate", "100", "--rate", "100")
 			p := run(t, words[0], words...)
 			pub.await("subscribed .*")
+			for deadline := time.Now().Add(patience); !hasFile(m.Path()) && time.Now().Before(deadline); { // it is opened first
+				<-time.After(10 * time.Millisecond)
+			}
 			m.Goes()
 			p.await("waiting for .*/a.rec.*: its file system does not answer, since ")
 			p.signal(syscall.SIGTERM)
@@ -118,6 +121,12 @@ func TestAnOutputThatGoesAway(t *testing.T) {
 			pub.finish(0)
 		})
 	}
+}
+
+// hasFile reports whether there is something in a folder.
+func hasFile(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0
 }
 
 // TestCommandsWhoseFilesAreAway say so, and end when they are told to, or by themselves.
