@@ -43,6 +43,9 @@ func (e *PublishError) Error() string {
 	}
 }
 
+// errLoanTooLarge is that of a loan which is more than a page.
+var errLoanTooLarge = fmt.Errorf("%w for one piece of memory", ErrMessageTooLarge)
+
 // Unwrap returns the cause.
 func (e *PublishError) Unwrap() error { return e.Err }
 

@@ -4,7 +4,6 @@ package bus
 
 import (
 	"context"
-	"fmt"
 
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/wire"
@@ -24,9 +23,6 @@ type Loan struct {
 	tag  tags.Tag
 	size int
 }
-
-// errLoanTooLarge is that of a loan which is more than a page.
-var errLoanTooLarge = fmt.Errorf("%w for one piece of memory", ErrMessageTooLarge)
 
 // loanOf returns what a Loan is, nil of the zero value.
 func loanOf(l *Loan) *fanout.Loan {
