@@ -39,7 +39,8 @@ func (e *WayError) Unwrap() error { return e.Err }
 
 // open listens by all backends. What cannot be listened to is closed with its backend.
 //
-//   - problem: told what is not reached within the host. That is no error: others connect by other backends.
+//   - problem: told by which backend no peer connects. That is an error only of the last one, which all
+//     have, and of a place that the user names.
 //   - Errors: ErrInvalidConfig, wrapped; *netio.OpError.
 func (a *announcement) open(bs ways.Backends, cfg *Listening, monitor netip.AddrPort, p netio.Params, problem func(error)) error {
 	a.reach.Monitor = monitor
@@ -51,7 +52,7 @@ func (a *announcement) open(bs ways.Backends, cfg *Listening, monitor netip.Addr
 	for _, b := range bs {
 		for _, at := range cfg.places(b) {
 			l, err := b.OpenListenEndpoint(at.Listen, p)
-			if _, named := b.(netio.NamedBackend); err != nil && named && len(bs) > 1 {
+			if err != nil && b != bs.Last() && !slices.ContainsFunc(cfg.Also, func(l Listener) bool { return l.Backend == b.Name() }) {
 				problem(&WayError{b.Name(), err})
 				continue
 			}

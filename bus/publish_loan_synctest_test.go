@@ -109,6 +109,37 @@ func TestLoan_theirNumberIsBounded(t *testing.T) {
 	})
 }
 
+// A caller that waits for memory does not wait for a publisher that ends.
+func TestLoan_aWaitEndsWithThePublisher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := lender(b, 16)
+		var loans []bus.Loan
+		for range 8 {
+			loans = append(loans, mustLend(t, p, make([]byte, 4096)))
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := p.LoanContext(t.Context(), 1, 4096)
+			ended <- err
+		}()
+		synctest.Wait()
+		must(t, p.Close())
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, bus.ErrClosed) {
+				t.Errorf("got %v, want ErrClosed", err)
+			}
+		default:
+			t.Error("it still waits")
+		}
+		for _, l := range loans {
+			l.Abort()
+		}
+	})
+}
+
 func TestLoan_itEndsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,8 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/internal/testkit/memnet"
+	"tagbus/netio"
+	"tagbus/netio/multi"
 	"tagbus/tags"
 )
 
@@ -248,25 +251,6 @@ func TestAccess_nothingIsWithinTheHost(t *testing.T) {
 	})
 }
 
-// What cannot be reached within the host is told, and is reached by the others.
-func TestPublisher_aNameThatCannotBeTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBedOfTwo(t)
-		b.publisher(bus.PublisherConfig{Tags: tags.Of(9)})
-		name := mustEntry(t, b.dir).Ways[0].Addresses[0] // on another host than the next one
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Also: []bus.Listener{{Backend: "near", Listen: name}}}})
-		s := b.subscriber(bus.SubscriberConfig{})
-		c := newCollector()
-		subscribe(t, s, tags.Of(1), c.handle)
-		must(t, p.Publish(1, nil))
-		time.Sleep(time.Second)
-		problem, _ := p.first(bus.Problem)
-		if way := (*bus.WayError)(nil); !errors.As(problem.Err, &way) || way.Backend != "near" || c.count() != 1 {
-			t.Errorf("got the problem %v and %d messages, want that near is missing, and 1", problem.Err, c.count())
-		}
-	})
-}
-
 // mustEntry returns the first entry of a directory.
 func mustEntry(t *testing.T, dir interface {
 	List() ([]directory.Entry, error)
@@ -288,4 +272,55 @@ func TestPublisher_aBackendThatItHasNot(t *testing.T) {
 			t.Errorf("got %v, want ErrInvalidConfig", err)
 		}
 	})
+}
+
+// A way that cannot be listened on is told and left out, whichever transport it is of. Only the last
+// one, which all programs have, is an error.
+func TestPublisher_aWayThatCannotBeListenedOn(t *testing.T) {
+	refuses := func(open netio.Opener) netio.Opener {
+		return func(h netio.Handler) (netio.Backend, error) {
+			b, err := open(h)
+			return deafBackend{b}, err
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		for _, last := range []bool{false, true} {
+			m := b.member()
+			t.Cleanup(m.loop.Close)
+			fabric := multi.Part{Open: refuses(memnet.New().Opener(m.loop, memnet.Config{Name: "fabric", Host: m.host}))}
+			parts := []multi.Part{fabric, {Open: b.opener(m)}}
+			if last {
+				slices.Reverse(parts)
+			}
+			cfg := bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{OnEvent: m.note}, Listening: bus.Listening{Listen: anyPort(m.host)}}
+			p, err := bus.NewPublisher(multi.Opener(parts...), b.dir, cfg)
+			if last {
+				if !errors.Is(err, errDeaf) {
+					t.Errorf("the last one: got %v, want %v", err, errDeaf)
+				}
+				continue
+			}
+			must(t, err)
+			synctest.Wait()
+			problem, _ := m.first(bus.Problem)
+			if way := (*bus.WayError)(nil); !errors.As(problem.Err, &way) || way.Backend != "fabric" || len(mustEntry(t, b.dir).Ways) != 0 {
+				t.Errorf("got the problem %v, want that fabric is missing", problem.Err)
+			}
+			must(t, p.Close())
+			cfg.Also = []bus.Listener{{Backend: "fabric", Listen: anyPort(m.host)}}
+			if _, err := bus.NewPublisher(multi.Opener(parts...), b.dir, cfg); !errors.Is(err, errDeaf) {
+				t.Errorf("a place that is named: got %v, want %v", err, errDeaf)
+			}
+		}
+	})
+}
+
+// deafBackend cannot listen, as one of a device at an address that is not its own.
+type deafBackend struct{ netio.Backend }
+
+var errDeaf = errors.New("not an address of the device")
+
+func (deafBackend) OpenListenEndpoint(netip.AddrPort, netio.Params) (netio.ListenEndpoint, error) {
+	return nil, errDeaf
 }

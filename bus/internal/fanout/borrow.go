@@ -11,10 +11,6 @@ import (
 	"tagbus/tags"
 )
 
-// borrowShare is the part of the pool that may be borrowed at a time. The rest is for messages
-// that wait.
-const borrowShare = 2
-
 // borrowing is memory of the pool that users fill themselves.
 type borrowing struct {
 	mu   sync.Mutex
@@ -38,7 +34,7 @@ type Loan struct {
 // Borrow returns a loan of n bytes, whose content is undefined, and its turn.
 //
 //   - Errors: ErrTooLarge if n is more than a page or the largest message; ErrNoRoom, also if half of the pool is
-//     lent. They are not wrapped.
+//     lent; ErrStopped in the place of it after Stop. They are not wrapped.
 //   - Threads: any.
 func (fan *Fanout) Borrow(n int) (l *Loan, turn uint32, err error) {
 	if n > fan.cfg.PageBytes || n > fan.cfg.MaxMessageBytes {
@@ -48,17 +44,27 @@ func (fan *Fanout) Borrow(n int) (l *Loan, turn uint32, err error) {
 		fan.refused() // as in open: what is freed behind this line is announced
 		fan.dry.Store(true)
 		if l = fan.tryBorrow(n); l == nil {
-			return nil, 0, ErrNoRoom
+			return nil, 0, fan.noRoom()
 		}
 	}
 	return l, l.turn.Add(1), nil
+}
+
+// noRoom returns why there is no memory, and may be some later: not after Stop, which wakes those that wait.
+func (fan *Fanout) noRoom() error {
+	fan.Mu.Lock()
+	defer fan.Mu.Unlock()
+	if fan.stopped {
+		return ErrStopped
+	}
+	return ErrNoRoom
 }
 
 // tryBorrow returns a loan, nil if there is no memory.
 func (fan *Fanout) tryBorrow(n int) *Loan {
 	b := &fan.borrowed
 	size := int64(max(n, 1))
-	if b.held.Add(size) > fan.lossyBytes*2/borrowShare {
+	if b.held.Add(size) > fan.lossyBytes { // half of the pool: the rest is for messages that wait
 		b.held.Add(-size)
 		return nil
 	}

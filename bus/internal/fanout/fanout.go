@@ -94,12 +94,12 @@ type Fanout struct {
 	pool       *netio.Pool
 	arena      *arena.Arena // in the pool
 	pages      pageList
-	lossyBytes int64       // of pages that all lossy lanes together may hold
-	lossyMost  int64       // pages that these may hold
-	window     int         // bytes of pages in flight for each connection
-	regionOnly atomic.Bool // a transport sends only from memory of the pool, or copies all other
-	beat       note        // a heartbeat, as it is sent to all
-	beatData   [][]byte    // its pieces: one
+	lossyBytes int64        // of pages that all lossy lanes together may hold
+	lossyMost  int64        // pages that these may hold
+	window     int          // bytes of pages in flight for each connection
+	ownOnly    atomic.Int32 // connections whose transport sends only from memory of the pool, or copies all other
+	beat       note         // a heartbeat, as it is sent to all
+	beatData   [][]byte     // its pieces: one
 
 	// Second tells when messages were accepted. It goes once the user has started it.
 	Second coarseclock.Clock

@@ -11,6 +11,9 @@ import "tagbus/bus/internal/ring"
 // are out of all routes, further pages are dropped as they come. Loop only.
 func (box *Outbox) Kill() {
 	box.mu.Lock()
+	if box.ownOnly && !box.dead {
+		box.fan.ownOnly.Add(-1)
+	}
 	box.dead = true
 	for _, n := range box.Lanes {
 		n.dead.Store(true)

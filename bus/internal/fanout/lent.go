@@ -23,13 +23,10 @@ const lentShare = 8
 //     is an error, it is not called.
 //   - Errors: ErrNoRoom; lent is true. It is not wrapped.
 func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, done func()) (lent bool, err error) {
-	if fan.regionOnly.Load() {
-		return false, nil
-	}
 	return fan.publishLent(tag, status, data, nil, done)
 }
 
-// publishLent is PublishLent of memory from which all transports send.
+// publishLent is PublishLent, also of memory of the arena, from which all transports send.
 //
 //   - chunk: of data, if it is of the arena; released in the place of done.
 func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, data []byte, chunk *arena.Chunk, done func()) (lent bool, err error) {
@@ -42,6 +39,9 @@ func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, data []byte, ch
 		return false, nil
 	}
 	defer s.mu.Unlock()
+	if chunk == nil && fan.ownOnly.Load() > 0 { // locked: no connection joins the lanes meanwhile
+		return false, nil
+	}
 	if t.removed || s.closed || s.solo != nil || len(s.lanes) == 0 {
 		return false, nil
 	}

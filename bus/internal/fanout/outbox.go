@@ -29,6 +29,7 @@ type Outbox struct {
 	ep      netio.Endpoint
 	onFault func(error) // ends the connection; loop only
 	direct  bool        // ep can send directly
+	ownOnly bool        // counted in Fanout.ownOnly, until it is dead
 	copies  bool        // control messages need buffers of ep: it does not send from where they are
 
 	// Loop only.
@@ -67,8 +68,8 @@ func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
 	can := ep.Capabilities()
 	box.direct, box.copies = can.Direct, !can.AnyMemory
 	box.subs = make(map[uint64]*Lane)
-	if box.copies || can.CopyOther {
-		fan.regionOnly.Store(true)
+	if box.ownOnly = box.copies || can.CopyOther; box.ownOnly {
+		fan.ownOnly.Add(1)
 	}
 }
 
