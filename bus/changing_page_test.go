@@ -46,7 +46,7 @@ const (
 // counters go up, and no more are counted than come.
 func TestPagesThatChange(t *testing.T) {
 	if testkit.Race {
-		t.Skip("it is a race of two processes")
+		t.Skip("the race detector reports this race of two processes")
 	}
 	x := newChanging(t)
 	const rounds = 8000

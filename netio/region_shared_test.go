@@ -65,7 +65,7 @@ func TestAllocSharedRegionRefusesWhatIsNoSize(t *testing.T) {
 // TestCommitRegion: in steps, of all that ask for it together, and the bytes stay.
 func TestCommitRegion(t *testing.T) {
 	if testkit.Race || runtime.GOOS != "linux" {
-		t.Skip("a build without shared regions")
+		t.Skip("shared regions need Linux, and a build without the race detector")
 	}
 	const n = 3<<20 + 1
 	region, err := netio.AllocSharedRegion(n)

@@ -17,7 +17,7 @@ import (
 // decoded, from one that is in order to one that announces 64 MiB, and back.
 func TestDecode_readsWhatItHasChecked(t *testing.T) {
 	if testkit.Race {
-		t.Skip("it is a race of two processes")
+		t.Skip("the race detector reports this race of two processes")
 	}
 	mem, err := netio.AllocRegion(4096)
 	if err != nil {

@@ -25,9 +25,6 @@ const (
 	// longestName is a name as long as any without a zone.
 	longestName = "/[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"
 
-	// lockName is the file that a process locks to remove what dead ones have left.
-	lockName = ".lock"
-
 	// A new listen endpoint looks at so many names of the folder, and asks so many
 	// sockets whether a process listens there.
 	maxNames  = 1024
@@ -36,6 +33,10 @@ const (
 	// lockTries is how often the lock is tried. The process that has it
 	// makes a few calls of the system with it, and waits for nothing.
 	lockTries = 1000
+
+	// A default folder may be removed by its last user between two calls of the system, so
+	// often that it is made.
+	folderTries = 1000
 )
 
 // pathOf returns the path of the socket of an address. Errors: netio.ErrInvalidAddress.
@@ -102,6 +103,27 @@ func (c *Config) newListener() (fd int, path string, err error) {
 		return -1, "", err
 	}
 	return fd, path, nil
+}
+
+// place makes the folder if it is missing, and listens there (listen).
+func (c *Config) place(addr netip.AddrPort) (fd int, path string, actual netip.AddrPort, err error) {
+	for range folderTries {
+		fd, actual = -1, addr
+		if err = c.openFolder(); err == nil {
+			fd, path, actual, err = c.listen(addr)
+		}
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
+			break
+		}
+	}
+	return fd, path, actual, err
+}
+
+// leaveFolder removes a default folder after its last socket.
+func (c *Config) leaveFolder() {
+	if c.ownFolder {
+		_ = unix.Rmdir(c.Folder) // not empty: others use it
+	}
 }
 
 func newSocket() (fd int, err error) {
@@ -186,10 +208,10 @@ func (c *Config) link(own, path string) error {
 	return err
 }
 
-// lock locks the folder against others that remove sockets. Errors: unix.EADDRINUSE if
-// another one has it; the system's.
+// lock locks the folder against others that remove sockets. A file for the lock would be left
+// behind. Errors: unix.EADDRINUSE if another one has it; the system's.
 func (c *Config) lock() (unlock func(), err error) {
-	fd, err := unix.Open(filepath.Join(c.Folder, lockName), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	fd, err := unix.Open(c.Folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +222,7 @@ func (c *Config) lock() (unlock func(), err error) {
 		yield()
 	}
 	_ = unix.Close(fd)
-	return nil, fmt.Errorf("%w: another process holds %s", unix.EADDRINUSE, lockName)
+	return nil, fmt.Errorf("%w: another process has locked %s", unix.EADDRINUSE, c.Folder)
 }
 
 // removeDead removes a socket on which no process listens. The folder is locked.

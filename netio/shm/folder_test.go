@@ -31,7 +31,7 @@ func listen(t *testing.T, cfg shm.Config, addr string) (netio.ListenEndpoint, er
 	return b.OpenListenEndpoint(netip.MustParseAddrPort(addr), netio.Params{})
 }
 
-// names returns the names in a folder, without that of the lock.
+// names returns the names in a folder.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -39,9 +39,7 @@ func names(t *testing.T, dir string) (all []string) {
 		t.Fatalf("ReadDir: got error %v, want none", err)
 	}
 	for _, e := range entries {
-		if e.Name() != ".lock" {
-			all = append(all, e.Name())
-		}
+		all = append(all, e.Name())
 	}
 	return all
 }
@@ -153,6 +151,39 @@ func TestDefaultFolderIsThisUsersAlone(t *testing.T) {
 	}
 	if _, err := listen(t, shm.Config{}, "10.0.0.1:2"); !errors.Is(err, shm.ErrFolder) {
 		t.Errorf("OpenListenEndpoint in a default folder that the group may use: got error %v, want %v", err, shm.ErrFolder)
+	}
+}
+
+// A host is left as it was. Programs that begin and end at once do not disturb each other.
+func TestDefaultFolderGoesWithItsLastSocket(t *testing.T) {
+	dir := folder(t)
+	shm.SetFolders(t, dir, dir)
+	const backends, times = 4, 50
+	failed := make(chan error, backends)
+	for i := range backends {
+		b, _ := backendtest.Open(t, reactor.Config{}, netio.NopHandler{}, opener(shm.Config{}))
+		go func() {
+			for range times {
+				l, err := b.OpenListenEndpoint(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(1 + i)}), 1), netio.Params{})
+				if err != nil {
+					failed <- err
+					return
+				}
+				_ = l.Close()
+				ended := make(chan struct{}) // in a turn of the loop
+				b.Loop().Post(func() { b.Loop().Post(func() { close(ended) }) })
+				<-ended
+			}
+			failed <- b.Close()
+		}()
+	}
+	for range backends {
+		if err := <-failed; err != nil {
+			t.Errorf("a backend that begins to listen, and ends: got error %v, want none", err)
+		}
+	}
+	if got := names(t, dir); len(got) != 0 {
+		t.Errorf("names where the default folder was: got %q, want none", got)
 	}
 }
 

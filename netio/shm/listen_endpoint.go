@@ -42,13 +42,6 @@ func yield() { runtime.Gosched() }
 
 // Listen implements handover.Transport. An address is a name in the folder.
 func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
-	if err := b.config.openFolder(); err != nil {
-		return nil, err
-	}
-	if !b.swept {
-		b.swept = true
-		b.config.sweep()
-	}
 	l := &listenEndpoint{backend: b, params: *p}
 	l.Init(&b.Backend, l)
 	var err error
@@ -56,9 +49,13 @@ func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listene
 		return nil, err
 	}
 	l.commitment.init(l)
-	if l.fd, l.path, l.Address, err = b.config.listen(handover.Canonical(addr)); err != nil {
+	if l.fd, l.path, l.Address, err = b.config.place(handover.Canonical(addr)); err != nil {
 		l.lent.close()
 		return nil, err
+	}
+	if !b.swept {
+		b.swept = true
+		b.config.sweep()
 	}
 	l.resting.F = l.accept
 	return l, nil
@@ -225,6 +222,7 @@ func (l *listenEndpoint) shut() {
 	b.Alarms.Cancel(&l.commitment.pause)
 	_ = unix.Unlink(l.path) // first: a name that refuses is that of a dead process
 	_ = unix.Close(l.fd)
+	b.config.leaveFolder()
 	l.fd = -1
 	l.lent.close()
 	b.Unlisten(l.Address)
