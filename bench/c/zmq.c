@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // libzmq, XPUB and SUB; with XPUB_NODROP a publisher waits for room, so that
-// nothing is lost. --way=zerocopy hands over memory instead of copying it.
+// nothing is lost. --way=zerocopy hands over memory instead of copying it; --way=ipc goes over a Unix socket.
 #include "bench.h"
 #include "publish.h"
 
@@ -27,10 +27,10 @@ static void *open_socket(int kind) {
     return s;
 }
 
-static void bind_socket(void *socket) {
-    char addr[64];
+static void bind_socket(const options *o, void *socket) {
+    char addr[128];
     size_t length = sizeof addr;
-    if (zmq_bind(socket, "tcp://127.0.0.1:*") || zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, addr, &length)) fail("zmq_bind");
+    if (zmq_bind(socket, is(o->way, "ipc") ? "ipc://*" : "tcp://127.0.0.1:*") || zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, addr, &length)) fail("zmq_bind");
     say_listening(addr);
 }
 
@@ -81,7 +81,7 @@ static void publish_all(const options *o) {
         s.memory[i] = allocate(s.size);
         fill(s.memory[i] + TAG, o->size);
     }
-    bind_socket(s.socket);
+    bind_socket(o, s.socket);
     await_go();
     uint8_t subscription[TAG + 1];
     for (int i = 0; i < o->subscribers * (int)o->tags; i++)
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     options o = parse(argc, argv);
     if (is(o.work, "pingpong") && publishes(&o)) {
         void *socket = open_socket(ZMQ_PAIR);
-        bind_socket(socket);
+        bind_socket(&o, socket);
         await_go();
         ping(&o, exchange, socket);
     } else if (is(o.work, "pingpong")) {

@@ -25,11 +25,11 @@ func pingPong(name, subject string, rows ...string) Scenario {
 // publishes and then waits for the answer.
 func pingPongs() []Scenario {
 	channel := pingPong("pingpong/64B/channel", "tagbus", "tagbus", "tagbus-tcp",
-		"libzmq", "nats", "gonet", apartGo, "gonet-inline", "c-epoll+cc", apartC, "c-epoll-two+cc")
+		"libzmq", "libzmq-ipc", "nats", "gonet", apartGo, "gonet-inline", "c-epoll+cc", apartC, "c-epoll-two+cc")
 	channel.Channel = true
 	channel.Wants = []Goal{{Of: apartC, AtMost: 1}, atMost("tagbus-tcp", apartGo, 1.25), atMost("tagbus-tcp", "libzmq", 0.7)}
 	handler := pingPong("pingpong/64B", "tagbus", "tagbus", "tagbus-thread", "tagbus-tcp",
-		"libzmq", "nats", "zmq4", "nng", "gonet", "c-epoll", "c-epoll+cc", apartC)
+		"libzmq", "libzmq-ipc", "nats", "zmq4", "nng", "gonet", "c-epoll", "c-epoll+cc", apartC)
 	handler.Wants = []Goal{{Of: apartC, AtMost: 1}, atMost("tagbus-tcp", apartC, 1.1)}
 	busy := pingPong("pingpong/64B/busy-poll", "tagbus-spin", "tagbus-spin", "tagbus-tcp-spin", "c-busy", "c-busy+cc", "c-busy-two+cc")
 	busy.Wants = []Goal{{Of: "c-busy+cc", AtMost: 0.1}}

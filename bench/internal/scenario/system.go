@@ -43,6 +43,7 @@ var Systems = []System{
 	{"tagbus+send256k", "tagbus", []string{"--backend=tcp", "--send-buffer=262144"}, "with SO_SNDBUF fixed to 256 KiB"},
 	{"tagbus+receive256k", "tagbus", []string{"--backend=tcp", "--receive-buffer=262144"}, "with SO_RCVBUF fixed to 256 KiB"},
 	{"libzmq", "zmq", nil, "libzmq in C: XPUB with XPUB_NODROP to SUB; in ping-pong PAIR"},
+	{"libzmq-ipc", "zmq", []string{"--way=ipc"}, "the same over ipc, which is a Unix socket"},
 	{"libzmq-zerocopy", "zmq", []string{"--way=zerocopy"}, "the same with zmq_msg_init_data"},
 	{"zmq4", "zmq4", nil, "libzmq used from Go by pebbe/zmq4"},
 	{"nats", "nats", nil, "NATS core: nats-server in a process of its own, nats.go"},

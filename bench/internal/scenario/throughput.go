@@ -15,7 +15,7 @@ func throughput() []Scenario {
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Wants: wants,
 			Rows: []string{
 				"tagbus", "tagbus-handle", "tagbus-batch", "tagbus-tcp", "tagbus-tcp-batch",
-				"libzmq", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
+				"libzmq", "libzmq-ipc", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
 			},
 		}
 	}
@@ -24,7 +24,7 @@ func throughput() []Scenario {
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Wants: wants,
 			Rows: []string{
 				"tagbus", "tagbus-zerocopy", "tagbus-loan", "tagbus-tcp", "tagbus-tcp-zerocopy",
-				"libzmq", "libzmq-zerocopy", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
+				"libzmq", "libzmq-ipc", "libzmq-zerocopy", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
 			},
 		}
 		if size > 128*kib { // a loan is at most a page
@@ -80,7 +80,7 @@ func fanOut() []Scenario {
 			s := Scenario{
 				Group: "Fan-out", Name: fmt.Sprintf("fanout/%d/%s", subscribers, label(size)),
 				Size: size, Subscribers: subscribers, Metric: Messages,
-				Rows: []string{"tagbus", "tagbus-batch", "tagbus-tcp", "libzmq", "nats", "c-record", "c-record+cc"},
+				Rows: []string{"tagbus", "tagbus-batch", "tagbus-tcp", "libzmq", "libzmq-ipc", "nats", "c-record", "c-record+cc"},
 			}
 			switch {
 			case size == 40 && subscribers == 16:
