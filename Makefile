@@ -2,7 +2,7 @@
 # Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
 # BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), BASE (commit that
 # benchstat compares with), ONLY and SYSTEMS (regular expressions for bench and
-# profile), RUNS (of the suites by flake).
+# profile), RUNS (of the suites by flake), HOURS (of search).
 
 FUZZTIME  ?= 20s
 BENCH     ?= .
@@ -12,6 +12,8 @@ BASE      ?= main
 ONLY      ?=
 SYSTEMS   ?=
 RUNS      ?= 100
+HOURS     ?= 1
+export HOURS
 
 # The tests that do more with TAGBUS_TESTS=all.
 LIMITS := ^(Test(Publisher|Subscriber)_noSliceWorksLong|TestPublisher_(heapStaysWithinItsBounds|manySubscribersOfRandomHalves)|TestRecordingOfAReplay)$$
@@ -26,7 +28,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere search build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +110,9 @@ flake: ## the backends' conformance suites and random runs RUNS times, in every 
 elsewhere: ## builds for other processors, with tests of a 32-bit one; macOS and Windows have tags, recording and tagbus rec (QUICK=quick: types only)
 	@scripts/setup.sh elsewhere
 	@scripts/elsewhere.sh $(QUICK)
+
+search: ## random programs against the models of the bus for HOURS (1), at the lowest priority
+	@scripts/search.sh
 
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..

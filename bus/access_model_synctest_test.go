@@ -66,7 +66,7 @@ func accessCases() *rapid.Generator[accessCase] {
 }
 
 func TestAccess_model(t *testing.T) {
-	for range senderModelRounds {
+	for range modelRuns(t, senderModelRounds) {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range accessCases().Draw(rt, "case").run(t) {
 				rt.Error(p)
@@ -75,7 +75,29 @@ func TestAccess_model(t *testing.T) {
 	}
 }
 
+// TestAccess_found runs programs in which make search has found something.
+func TestAccess_found(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		c    accessCase
+	}{
+		{"a policy that changes while a subscriber waits to connect again, and then wants less", accessCase{
+			// The subscriber may have nothing, the publisher loses a tag, and so on: see step.
+			ops:     []accessOp{{Kind: 4}, {Kind: 7, Set: 10}, {Kind: 5, Set: 13}, {Kind: 9, Set: 11}, {Kind: 5, Set: 2}, {Kind: 12, Set: 12}, {Kind: 3, Set: 14}},
+			limited: [accessPublishers]bool{true, true}, careful: [accessSubscribers]bool{true, false}, slice: bus.SliceSteps,
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.c.ops = append(test.c.ops, accessOp{Kind: 15})
+			for _, p := range test.c.run(t) {
+				t.Error(p)
+			}
+		})
+	}
+}
+
 func (c accessCase) run(t *testing.T) (problems []string) {
+	countModel(len(c.ops))
 	defer bus.SetSliceSteps(c.slice)()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAccessRun(t, c)

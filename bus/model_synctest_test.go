@@ -78,7 +78,7 @@ func modelCases() *rapid.Generator[modelCase] {
 }
 
 func TestSubscriber_model(t *testing.T) {
-	for range modelRounds {
+	for range modelRuns(t, modelRounds) {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range modelCases().Draw(rt, "case").run(t) {
 				rt.Error(p)
@@ -122,6 +122,7 @@ func TestSubscriber_theModelCatches(t *testing.T) {
 // run returns what is wrong, for the caller to report: a bubble runs on a goroutine of
 // its own, on which rapid must not be called.
 func (c modelCase) run(t *testing.T) (problems []string) {
+	countModel(len(c.ops))
 	defer bus.SetSliceSteps(c.slice)()
 	synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, c).run(c.ops) })
 	return problems

@@ -82,7 +82,7 @@ func senderCases() *rapid.Generator[senderCase] {
 }
 
 func TestSender_model(t *testing.T) {
-	for range senderModelRounds {
+	for range modelRuns(t, senderModelRounds) {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range senderCases().Draw(rt, "case").run(t) {
 				rt.Error(p)
@@ -127,6 +127,7 @@ func TestSender_theModelCatches(t *testing.T) {
 
 // run returns what is wrong; see modelCase.run.
 func (c senderCase) run(t *testing.T) (problems []string) {
+	countModel(len(c.ops))
 	defer bus.SetSliceSteps(c.slice)()
 	synctest.Test(t, func(t *testing.T) { problems = newSenderRun(t, c).run(c.ops) })
 	return problems

@@ -176,11 +176,9 @@ func (src *source) review() (steps int) {
 	if src.sub.closed.Load() || src.rights.Peer() == nil {
 		return 1
 	}
-	if src.contact.Idle() {
-		src.rights.Forget() // which rights it has is seen when it is connected
-		src.consider()
-	}
 	if !src.contact.Ready() && !src.contact.Greeting() {
+		src.rights.Forget() // which rights it has is seen when it is connected, also if it is dialed later
+		src.consider()
 		return 1
 	}
 	if err := src.sub.door.expired(src.rights.Peer()); err != nil {
