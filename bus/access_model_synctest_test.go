@@ -43,6 +43,7 @@ type accessCase struct {
 
 func accessCases() *rapid.Generator[accessCase] {
 	bits := rapid.IntRange(0, 1<<accessTags-1)
+	least, most := modelLength()
 	return rapid.Custom(func(t *rapid.T) (c accessCase) {
 		c.ops = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) accessOp {
 			return accessOp{
@@ -51,7 +52,7 @@ func accessCases() *rapid.Generator[accessCase] {
 				Subscriber: rapid.IntRange(0, accessSubscribers-1).Draw(t, "subscriber"),
 				Set:        bits.Draw(t, "set"),
 			}
-		}), 5, 60).Draw(t, "ops")
+		}), least, most).Draw(t, "ops")
 		for i := range c.limited {
 			c.limited[i] = rapid.IntRange(0, 4).Draw(t, "limited") > 0
 		}

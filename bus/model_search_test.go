@@ -12,15 +12,26 @@ import (
 // modelSteps counts the steps of the programs that the models have run.
 var modelSteps, modelPrograms int
 
+// searches reports whether models are run for a time, and not for a number of rounds.
+func searches() bool { return os.Getenv("TAGBUS_SEARCH") != "" }
+
+// modelLength returns how many steps a program of a model has. A search has long ones, too.
+func modelLength() (least, most int) {
+	if searches() {
+		return 20, 400
+	}
+	return 5, 60
+}
+
 // modelRuns yields rounds of a model: least, or as many as begin within TAGBUS_SEARCH, a
 // duration (make search). It ends with the first that finds something, and logs how much
 // was run.
 func modelRuns(t *testing.T, least int) iter.Seq[int] {
 	t.Helper()
 	var limit time.Duration
-	if text := os.Getenv("TAGBUS_SEARCH"); text != "" {
+	if searches() {
 		var err error
-		if limit, err = time.ParseDuration(text); err != nil {
+		if limit, err = time.ParseDuration(os.Getenv("TAGBUS_SEARCH")); err != nil {
 			t.Fatalf("TAGBUS_SEARCH: %v", err)
 		}
 	}

@@ -43,6 +43,7 @@ type modelOp struct {
 }
 
 func modelOps() *rapid.Generator[[]modelOp] {
+	least, most := modelLength()
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) modelOp {
 		return modelOp{
 			Kind:   evenly(t, "kind", 5) % modelKinds,
@@ -50,7 +51,7 @@ func modelOps() *rapid.Generator[[]modelOp] {
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
 		}
-	}), 5, 60)
+	}), least, most)
 }
 
 // modelCase is what a run depends on.

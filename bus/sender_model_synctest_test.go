@@ -37,6 +37,7 @@ type senderOp struct {
 }
 
 func senderOps() *rapid.Generator[[]senderOp] {
+	least, most := modelLength()
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) senderOp {
 		return senderOp{
 			Kind:   evenly(t, "kind", 5) % senderModelKinds,
@@ -44,7 +45,7 @@ func senderOps() *rapid.Generator[[]senderOp] {
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
 		}
-	}), 5, 60)
+	}), least, most)
 }
 
 // evenly draws a number of so many bits. Those of rapid.IntRange are mostly
