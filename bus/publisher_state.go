@@ -56,9 +56,9 @@ func (p *publisherImpl) portray(role state.Role, q state.Question, now time.Time
 	st.Tags, st.TagParts = portrait.Text(served, served.Parts())
 	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, portrait.Time(p.opened)
 	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backends.Names(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
-	showPlace(p.place.at.Load(), &st)
+	portrait.ShowPlace(p.entry.Place(), &st)
 	st.Silent, st.Broken = p.silent.Load(), p.broken.all.Load()
-	st.EntryFailing, st.EntryCrowded = p.entry.failing.Load(), p.entry.crowded.Load()
+	st.EntryFailing, st.EntryCrowded = p.trouble.Failing(), p.trouble.Crowded()
 	st.KnownTags = p.fan.KnownTags()
 	st.Sending = &state.Sending{
 		CacheLimitBytes: p.cfg.CacheBytes, StallsEnded: p.stalled.Load(), Strangers: p.strangers.Load(),

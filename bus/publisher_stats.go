@@ -94,7 +94,7 @@ func (handle *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		NotAllowed: p.refusals.total.Load(),
 		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.all.Load(), OwnStalls: p.broken.own.Load(),
-		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entry.failing.Load(),
+		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.trouble.Failing(),
 	}
 	now := time.Now()
 	eps := p.lockedStats(&st, now)

@@ -90,7 +90,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(list(dir, cfg.Monitor, s.listed, p.loop, &p.entry, p.event))
+		s.listing.Store(listing.List(dir, listing.Client{Monitor: cfg.Monitor, Trouble: &p.trouble, Tell: onEntry(p.loop, p.event), Describe: s.listed}))
 	}
 	return &s.Sender, nil
 }
@@ -229,7 +229,7 @@ func (s *senderImpl) close() (later bool, err error) {
 // listed returns the entry of the sender. Threads: any.
 func (s *senderImpl) listed() (e directory.Entry, ok bool) {
 	p := s.pub
-	return clientEntry(directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Names(), Since: p.opened,
-	}, *s.wants.Load(), p.cfg.Monitor), !s.ended.Load()
+	return directory.Entry{
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Names(), Since: p.opened, Tags: *s.wants.Load(),
+	}, !s.ended.Load()
 }

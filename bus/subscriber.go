@@ -122,7 +122,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(list(dir, cfg.Monitor, s.listed, s.loop, &s.counters.entry, s.event))
+		s.listing.Store(listing.List(dir, listing.Client{Monitor: cfg.Monitor, Trouble: &s.counters.trouble, Tell: onEntry(s.loop, s.event), Describe: s.listed}))
 	}
 	return &s.Subscriber, nil
 }

@@ -126,7 +126,7 @@ func (r *receiverImpl) portray(q state.Question) state.State {
 	st := r.sub.portray(q)
 	st.Role = state.Receiver
 	st.Gone = r.sub.pasts.Gone(q.Peers, time.Now(), r.sub.isConnected) // no directory tells of senders
-	showPlace(r.place.at.Load(), &st)
+	portrait.ShowPlace(r.entry.Place(), &st)
 	return st
 }
 
@@ -151,7 +151,7 @@ func (s *subscriberImpl) portray(q state.Question) state.State {
 	superseded := c.superseded.Load()
 	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]+superseded
 	st.Silent, st.Broken = c.silent.Load(), c.broken.all.Load()
-	st.EntryFailing, st.EntryCrowded = c.entry.failing.Load(), c.entry.crowded.Load()
+	st.EntryFailing, st.EntryCrowded = c.trouble.Failing(), c.trouble.Crowded()
 	st.Losses = portrait.Losses(&lost, &s.lostAt)
 	st.Receiving = &state.Receiving{
 		Pages: c.pages.Load(), Overflowed: lost[ledger.Queue] + superseded, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
@@ -241,9 +241,9 @@ func (s *subscriberImpl) listed() (e directory.Entry, ok bool) {
 	}
 	select {
 	case wanted := <-result:
-		return clientEntry(directory.Entry{
-			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Names(), Since: s.opened,
-		}, wanted, s.cfg.Monitor), true
+		return directory.Entry{
+			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Names(), Since: s.opened, Tags: wanted,
+		}, true
 	case <-s.closer.Ended():
 		return e, false
 	}

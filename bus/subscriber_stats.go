@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
@@ -54,7 +55,7 @@ type subscriberCounters struct {
 	broken                                           endings
 	superseded                                       atomic.Uint64 // in full queues, with the policy Latest
 	lost                                             [subscription.AllCauses]atomic.Uint64
-	entry                                            entryTrouble
+	trouble                                          announce.Trouble // of the entry
 }
 
 // connected notes a connection that begins, 1, or ends, -1.
@@ -78,7 +79,7 @@ func (handle *Subscriber) Stats() SubscriberStats {
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
 		NotAllowed: s.refusals.total.Load(), ByBackend: c.byBackend.stats(),
-		Losses: losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.all.Load(), OwnStalls: c.broken.own.Load(), EntryFailing: c.entry.failing.Load(),
+		Losses: losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.all.Load(), OwnStalls: c.broken.own.Load(), EntryFailing: c.trouble.Failing(),
 	}
 }
 
