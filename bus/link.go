@@ -10,6 +10,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/identity"
 	"tagbus/internal/alarm"
@@ -27,8 +28,8 @@ type link struct {
 
 	since time.Time // when the connection began; does not change
 
-	minSendsFree lowest       // guarded by fan.Mu
-	stalledAt    atomic.Int64 // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
+	minSendsFree snapshot.Lowest // guarded by fan.Mu
+	stalledAt    atomic.Int64    // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
 
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.
@@ -253,29 +254,4 @@ func (p *publisherImpl) abortJobs() {
 			l.wasBuried()
 		}
 	}
-}
-
-// lowestFor is how long at least a smallest number is shown, longer than Prometheus
-// usually waits between two scrapes.
-const lowestFor = time.Minute
-
-// lowest is the smallest of the numbers of the last one or two times lowestFor. It lets
-// several callers read what the levels below start again with each reading. The zero
-// value is ready.
-type lowest struct {
-	began           time.Time // of recent
-	recent, earlier int       // earlier is of the time before
-}
-
-// add notes the smallest number since the call before, and returns the smallest lately.
-func (w *lowest) add(now time.Time, n int) int {
-	switch age := now.Sub(w.began); {
-	case age >= 2*lowestFor: // the numbers before are too old
-		*w = lowest{now, n, n}
-	case age >= lowestFor:
-		*w = lowest{now, n, w.recent}
-	default:
-		w.recent = min(w.recent, n)
-	}
-	return min(w.recent, w.earlier)
 }

@@ -24,6 +24,7 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/toptags"
 	"tagbus/bus/internal/ways"
 	"tagbus/bus/internal/workqueue"
@@ -74,7 +75,7 @@ type publisherImpl struct {
 	state          publisherState
 	links          map[*link]struct{} // of subscribers that are admitted
 	accounts       ledger.Book[*link, member]
-	minPagesFree   lowest
+	minPagesFree   snapshot.Lowest
 	draining       bool   // beginDrain has run
 	cutOff         int    // connections that ended while draining with messages unconfirmed, for good
 	cutOffMessages uint64 // these messages
@@ -98,7 +99,7 @@ type publisherImpl struct {
 	failure     error            // why the publisher ends, for its subscribers; nil if it has not failed
 
 	strangers, silent, stalled atomic.Uint64 // connections
-	broken                     endings
+	broken                     snapshot.Endings
 
 	trouble announce.Trouble // of the entry, or of that among the clients
 

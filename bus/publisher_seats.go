@@ -56,7 +56,7 @@ func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
 		return 0
 	}
 	delete(p.links, l)
-	p.broken.add(cause)
+	p.broken.Add(cause)
 	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l, cause)
 	l.out.Free()

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/discovery"
 	"tagbus/bus/internal/listing"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -143,16 +144,13 @@ func (handle *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, erro
 	if s.ended.Load() {
 		return Offers{}, ErrClosed
 	}
-	return s.asking().offers(ctx, wanted)
-}
-
-func (s *senderImpl) asking() offersAsked {
-	return offersAsked{s.pub.loop, &s.pub.work, s.pub.closer.Ended(), func() (all []*peerContact) {
+	return ask(ctx, asked{s.pub.loop, &s.pub.work, s.pub.closer.Ended()}, "offers", func(tell func(Offers)) workqueue.Job {
+		all := make([]*peerContact, 0, len(s.outlets))
 		for _, out := range s.outlets {
 			all = append(all, &out.contact)
 		}
-		return all
-	}, true}
+		return offersOf(ctx, all, wanted, true, tell)
+	})
 }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers

@@ -10,7 +10,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
 	"tagbus/bus/internal/dialer"
-	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
 	"tagbus/bus/state"
 	"tagbus/internal/backoff"
@@ -51,9 +51,9 @@ func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote(), Backend: ep.Backend()}
 }
 
-// portray returns the state of a peer that is connected since a time, without its counts.
-func (p *Peer) portray(since time.Time) state.Peer {
-	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Backend: p.Backend, Since: portrait.Time(since)}
+// state returns the state of a peer that is connected since a time, without its counts.
+func (p *Peer) state(since time.Time) state.Peer {
+	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Backend: p.Backend, Since: snapshot.Time(since)}
 	if p.Addr.IsValid() {
 		st.Address = p.Addr.String()
 	}
@@ -68,46 +68,6 @@ func meant(h subscription.Hello, instance string) error {
 		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, sanitize.Text(h.Expect), instance)
 	}
 	return nil
-}
-
-// pathOf returns what the transport has measured of the way to a peer. ok is false if it
-// measures nothing.
-func pathOf(ep netio.Endpoint) (p netio.Path, ok bool) {
-	if m, measures := ep.(netio.PathMeasurer); measures {
-		return m.Path()
-	}
-	return p, false
-}
-
-// portrayPath adds what the transport has measured of the way to a peer.
-func portrayPath(st *state.Peer, ep netio.Endpoint) {
-	if p, ok := pathOf(ep); ok {
-		st.RoundTrip = p.RoundTrip.Seconds()
-		st.Path = &state.Path{Segments: p.Segments, Retransmitted: p.Retransmitted}
-	}
-}
-
-// maxPaths is how many connections are asked for a sum: each costs a call of the system.
-const maxPaths = 1024
-
-// sumPaths returns the sum of what was measured of all connections; nil if none of them is
-// measured, or if they are too many.
-func sumPaths(eps []netio.Endpoint) *state.Path {
-	if len(eps) > maxPaths {
-		return nil
-	}
-	var sum state.Path
-	measured := false
-	for _, ep := range eps {
-		p, ok := pathOf(ep)
-		measured = measured || ok
-		sum.Segments += p.Segments
-		sum.Retransmitted += p.Retransmitted
-	}
-	if !measured {
-		return nil
-	}
-	return &sum
 }
 
 // refusal is how a peer is told why it is refused, and the subscription id, or the
@@ -223,9 +183,9 @@ func (c *peerContact) closed() (wasReady bool) {
 	return c.Closed()
 }
 
-// portrayPassed adds the ways that are better than that of the connection. A sender, which dials, has
+// showPassed adds the ways that are better than that of the connection. A sender, which dials, has
 // announced none.
-func (c *peerContact) portrayPassed(st *state.Peer) {
+func (c *peerContact) showPassed(st *state.Peer) {
 	if c.entry.Backend == "" {
 		return
 	}

@@ -22,8 +22,8 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
-	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
@@ -92,7 +92,7 @@ type subscriberImpl struct {
 	leaving map[uint64]*subscriptionImpl      // closed, and not yet ended everywhere
 	sources map[string]*source                // by the publisher's instance
 	past    []*source                         // the last ones that were forgotten, for TagStats
-	pasts   portrait.Pasts                    // of the connections that have ended
+	pasts   snapshot.Pasts                    // of the connections that have ended
 	subs    workqueue.List[*subscriptionImpl] // open ones, by their ids, which is by their ages
 
 	parting    bool // gone waits for connections

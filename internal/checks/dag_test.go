@@ -85,7 +85,7 @@ var table = []rule{
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
 	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "netio"}},
 	{"bus/internal/toptags", "which tags are busy depends on what was counted of them, and on no session", []string{
-		"bus/internal/fanout", "bus/internal/portrait", "bus/internal/coarseclock", "bus/state",
+		"bus/internal/fanout", "bus/internal/coarseclock", "bus/internal/topk", "bus/state",
 	}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/workqueue", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
@@ -110,8 +110,10 @@ var table = []rule{
 	{"bus/internal/pull", "what waits for the goroutines of a subscription does not depend on the session in which it has come, or on who takes it", []string{
 		"bus/internal/mailbox", "bus/internal/retain", "bus/internal/ring", "bus/internal/wire", "subscription", "netio", "tags",
 	}},
-	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
-		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
+	{"bus/internal/offers", "which tags peers have is said by their entries, and what a peer is does not matter", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
+	{"bus/internal/topk", "an order decides, whatever the elements are", nil},
+	{"bus/internal/snapshot", "the state of an instance is made of what is counted, and of no session", []string{
+		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/ledger", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
