@@ -23,7 +23,6 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/observe"
-	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/toptags"
 	"tagbus/bus/internal/ways"
@@ -91,12 +90,11 @@ type publisherImpl struct {
 	observers   *observe.Server
 	alarms      alarm.Clock // of all that has its time, except pages
 	work        workqueue.Queue
-	busy        ring.Ring[*link] // those that have jobs, in turn
-	serving     bool             // the job for them has not ended
-	door        door             // who may come in
-	action      acl.Action       // of those that do
-	refusals    refusals         // that were told
-	failure     error            // why the publisher ends, for its subscribers; nil if it has not failed
+	turns       workqueue.Turns // of the tasks of links
+	door        door            // who may come in
+	action      acl.Action      // of those that do
+	refusals    refusals        // that were told
+	failure     error           // why the publisher ends, for its subscribers; nil if it has not failed
 
 	strangers, silent, stalled atomic.Uint64 // connections
 	broken                     snapshot.Endings
@@ -204,6 +202,7 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 func (p *publisherImpl) start() (err error) {
 	p.door.open(p.cfg.Access, p.loop.Post, &p.alarms, p.reviewAccess)
 	p.work = workqueue.New(p.loop.Post)
+	p.turns = p.work.Turns()
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err

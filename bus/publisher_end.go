@@ -32,8 +32,8 @@ func (p *publisherImpl) close() (later bool, err error) {
 	p.door.close()
 	p.entry.Withdraw()
 	errs := []error{p.fan.End(), p.alarms.Close()}
-	if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
-		p.abortJobs() // on the loop, or there is none any more
+	if p.loop.OnLoop() || !p.loop.Post(p.turns.Abort) {
+		p.turns.Abort() // on the loop, or there is none any more
 	}
 	errs = append(errs, p.backend.Close())
 	if p.observers != nil && !p.loop.OnAnyLoop() {

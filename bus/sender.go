@@ -144,13 +144,14 @@ func (handle *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, erro
 	if s.ended.Load() {
 		return Offers{}, ErrClosed
 	}
-	return ask(ctx, asked{s.pub.loop, &s.pub.work, s.pub.closer.Ended()}, "offers", func(tell func(Offers)) workqueue.Job {
+	offers, err := workqueue.Ask(ctx, askedOf(s.pub.loop, &s.pub.work, s.pub.closer), func(tell func(Offers)) workqueue.Job {
 		all := make([]*peerContact, 0, len(s.outlets))
 		for _, out := range s.outlets {
 			all = append(all, &out.contact)
 		}
 		return offersOf(ctx, all, wanted, true, tell)
 	})
+	return offers, unanswered("offers", err)
 }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers

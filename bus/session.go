@@ -9,9 +9,11 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/internal/backoff"
 	"tagbus/internal/sanitize"
@@ -25,6 +27,20 @@ import (
 // protocol.
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+// askedOf returns what is asked for something that takes a job of the loop.
+func askedOf(loop netio.Loop, work *workqueue.Queue, c *closer.Closer) workqueue.Asked {
+	return workqueue.Asked{Loop: loop, Queue: work, Ended: c.Ended(), Closed: ErrClosed, OtherLoop: ErrOnLoop}
+}
+
+// unanswered returns the error of workqueue.Ask as users see it: the cause of the end of a
+// context with what was asked.
+func unanswered(what string, err error) error {
+	if err == nil || err == ErrClosed || err == ErrOnLoop { //nolint:errorlint // the cause of a context may wrap one of these
+		return err
+	}
+	return fmt.Errorf("bus: %s: %w", what, err)
 }
 
 // tooMany returns kind, with the limit of a configuration that is reached.
@@ -176,6 +192,9 @@ func (c *peerContact) greeted() {
 	c.Greeted()
 	c.refusal = ""
 }
+
+// isConnected reports whether there is a connection, and both sides have said hello.
+func (c *peerContact) isConnected() bool { return c.Ready() && c.ep != nil }
 
 // closed notes the end of the connection, and reports whether it was ready.
 func (c *peerContact) closed() (wasReady bool) {

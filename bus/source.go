@@ -114,7 +114,7 @@ func (src *source) lost(cause error) {
 	src.sub.duplicates.reconsider(src) // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
 	src.sub.counters.broken.Add(cause)
-	src.remember(cause)
+	src.sub.remember(src, cause)
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}

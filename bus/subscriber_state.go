@@ -4,8 +4,6 @@ package bus
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"tagbus/bus/directory"
@@ -49,13 +47,14 @@ func (s *subscriberImpl) stateWith(ctx context.Context, q state.Question, f func
 	if s.closed.Load() {
 		return state.State{}, ErrClosed
 	}
-	return ask(ctx, s.asked(), "state", func(tell func(state.State)) workqueue.Job {
+	st, err := workqueue.Ask(ctx, s.asked(), func(tell func(state.State)) workqueue.Job {
 		return s.stateOfTags(ctx, q.Tags, func(all []state.Tag) {
 			st := f(q)
 			st.Asked = all
 			tell(st)
 		})
 	})
+	return st, unanswered("state", err)
 }
 
 // stateOfTags returns the job that calls tell with the states of the tags of a set of which
@@ -64,38 +63,13 @@ func (s *subscriberImpl) stateOfTags(ctx context.Context, set tags.Set, tell fun
 	if set.IsEmpty() {
 		return func(int) (steps int, done bool) { tell(nil); return 1, true }
 	}
-	type tagSum struct {
-		delivered uint64
-		lost      ledger.Counts
-	}
-	sums := make(map[tags.Tag]*tagSum)
-	return s.receivedChore(ctx, func(_ receivedPart, e *knownTag) (steps int) {
-		tally := &e.Value.Tally
-		if tally.Position == tally.Unwanted || !set.Contains(e.Tag) {
+	var sums snapshot.Received
+	return s.walkReceived(ctx, func(_ receivedPart, e *knownTag) (steps int) {
+		if !set.Contains(e.Tag) || !sums.Add(e.Tag, &e.Value.Tally) {
 			return 0
 		}
-		sum := sums[e.Tag]
-		if sum == nil && len(sums) == state.MaxTags {
-			return 0
-		}
-		if sum == nil {
-			sum = new(tagSum)
-			sums[e.Tag] = sum
-		}
-		lost := tally.Lost()
-		sum.delivered += tally.Delivered
-		sum.lost.Add(&lost)
 		return intake.StepsPerTag
-	}, func() {
-		var all []state.Tag
-		for _, tag := range slices.Sorted(maps.Keys(sums)) {
-			sum := sums[tag]
-			all = append(all, state.Tag{
-				Tag: tag, Messages: sum.delivered, LeftOut: sum.lost[subscription.CauseLeftOut], Losses: snapshot.Losses(&sum.lost, new(ledger.Times)),
-			})
-		}
-		tell(all)
-	})
+	}, func() { tell(sums.States()) })
 }
 
 // snapshot returns the state of a receiver. Loop only.
@@ -141,7 +115,7 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 		for lane := range src.in.Lanes() {
 			st.KnownTags += src.in.Known(lane).Len()
 		}
-		if src.isConnected() {
+		if src.contact.isConnected() {
 			st.Connected++
 			eps = append(eps, src.contact.ep)
 			past := s.pasts.Of(src.contact.peer.Instance)
@@ -169,23 +143,20 @@ func (src *source) state() state.Peer {
 }
 
 // isConnected reports whether a publisher is connected, and both have said hello.
-func (src *source) isConnected() bool { return src.contact.Ready() && src.contact.ep != nil }
-
-// isConnected reports whether an instance is so.
 func (s *subscriberImpl) isConnected(instance string) bool {
 	src := s.sources[instance]
-	return src != nil && src.isConnected()
+	return src != nil && src.contact.isConnected()
 }
 
-// remember notes how a connection has ended.
+// remember notes how the connection to a publisher has ended.
 //
 //   - cause: nil: in order.
-func (src *source) remember(cause error) {
+func (s *subscriberImpl) remember(src *source, cause error) {
 	switch {
 	case cause != nil:
-		src.sub.pasts.Broke(src.state(), time.Now(), cause, ErrStalled, src.sub.isConnected)
+		s.pasts.Broke(src.state(), time.Now(), cause, ErrStalled, s.isConnected)
 	case src.contact.ended:
-		src.sub.pasts.Ended(src.contact.peer.Instance)
+		s.pasts.Ended(src.contact.peer.Instance)
 	}
 }
 
@@ -238,14 +209,15 @@ func (handle *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, 
 	if s.closed.Load() {
 		return Offers{}, ErrClosed
 	}
-	return ask(ctx, s.asked(), "offers", func(tell func(Offers)) workqueue.Job {
+	offers, err := workqueue.Ask(ctx, s.asked(), func(tell func(Offers)) workqueue.Job {
 		all := make([]*peerContact, 0, len(s.sources))
 		for _, src := range s.sources {
 			all = append(all, &src.contact)
 		}
 		return offersOf(ctx, all, wanted, false, tell)
 	})
+	return offers, unanswered("offers", err)
 }
 
 // asked returns what is asked for something that takes a job.
-func (s *subscriberImpl) asked() asked { return asked{s.loop, &s.work, s.closer.Ended()} }
+func (s *subscriberImpl) asked() workqueue.Asked { return askedOf(s.loop, &s.work, s.closer) }

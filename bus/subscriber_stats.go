@@ -5,7 +5,6 @@ package bus
 import (
 	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -164,8 +163,8 @@ func (s *subscriberImpl) statsOf(ctx context.Context, silent bool) ([]TagStats, 
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	parts, err := ask(ctx, s.asked(), "tag stats", func(tell func([][]TagStats)) workqueue.Job { return s.tagStatsJob(ctx, silent, tell) })
-	return sortedTagStats(parts), err
+	parts, err := workqueue.Ask(ctx, s.asked(), func(tell func([][]TagStats)) workqueue.Job { return s.tagStatsJob(ctx, silent, tell) })
+	return sortedTagStats(parts), unanswered("tag stats", err)
 }
 
 // sortedTagStats joins parts, each of one publisher and one SubscriptionConfig.
@@ -199,8 +198,8 @@ func (s *subscriberImpl) tagStatsJob(ctx context.Context, silent bool, tell func
 	s.laneMu.Unlock()
 	var all [][]TagStats
 	var of receivedPart // the last of all
-	return s.receivedChore(ctx, func(at receivedPart, e *knownTag) (steps int) {
-		stats, some := at.stats(configs[at.lane], e)
+	return s.walkReceived(ctx, func(at receivedPart, e *knownTag) (steps int) {
+		stats, some := tagStatsOf(at, configs[at.Lane], e)
 		if !some && (!silent || stats.Position == 0) {
 			return 0
 		}
@@ -217,52 +216,22 @@ func (s *subscriberImpl) tagStatsJob(ctx context.Context, silent bool, tell func
 type knownTag = tagmap.Entry[intake.Tag[target, gap]]
 
 // receivedPart is what was received of one lane of a publisher.
-type receivedPart struct {
-	src  *source
-	lane int
-}
+type receivedPart = intake.Part[*source]
 
-// receivedChore returns the job that calls visit for what was received of each tag, and
+// walkReceived returns the job that calls visit for what was received of each tag, and
 // then end, unless ctx ends. visit returns the steps that it has taken. Loop only.
-func (s *subscriberImpl) receivedChore(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
-	var left []receivedPart
-	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
-		for src := range sources {
-			for lane := range src.in.Lanes() {
-				left = append(left, receivedPart{src, lane})
-			}
-		}
-	}
-	place := uint64(0)
-	return func(budget int) (steps int, done bool) {
-		if ctx.Err() != nil {
-			return 1, true
-		}
-		for len(left) > 0 && steps < budget {
-			at := left[0]
-			known := at.src.in.Known(at.lane)
-			before := known.Cost()
-			place, done = known.Walk(place, (budget-steps+1)/2, func(e *knownTag) { steps += visit(at, e) })
-			if done {
-				left, place = left[1:], 0
-			}
-			steps += 1 + known.Cost() - before
-		}
-		if len(left) > 0 {
-			return steps, false
-		}
-		end()
-		return steps, true
-	}
+func (s *subscriberImpl) walkReceived(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
+	all := slices.AppendSeq(slices.Clone(s.past), maps.Values(s.sources))
+	return intake.Walk(ctx, all, func(src *source) *intake.Intake[target, gap] { return &src.in.Intake }, visit, end)
 }
 
-// stats returns the counters of a tag. some is false if nothing was published.
-func (at receivedPart) stats(cfg SubscriptionConfig, e *knownTag) (stats TagStats, some bool) {
+// tagStatsOf returns the counters of a tag. some is false if nothing was published.
+func tagStatsOf(at receivedPart, cfg SubscriptionConfig, e *knownTag) (stats TagStats, some bool) {
 	tally := &e.Value.Tally
 	published := tally.Position - tally.Unwanted
 	lost := tally.Lost()
 	return TagStats{
-		Publisher: at.src.contact.peer, Since: at.src.met, Tag: e.Tag, Config: cfg,
+		Publisher: at.Of.contact.peer, Since: at.Of.met, Tag: e.Tag, Config: cfg,
 		Position: tally.Position, Published: published, Delivered: tally.Delivered, Losses: lossesOf(&lost),
 		Overflowed: lost[ledger.Queue],
 	}, published > 0
