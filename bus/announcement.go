@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/internal/advertise"
+	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
@@ -16,10 +17,8 @@ import (
 
 // announcement is where a publisher or a receiver listens, and what the directory says of that.
 type announcement struct {
-	listen   netio.ListenEndpoint // by the last backend, the first one if it has several; nil before
-	reach    advertise.Reach
-	at       atomic.Pointer[advertise.Place] // announced; nil before
-	unfollow func()                          // the addresses of the host; nil before
+	announce.Entry
+	listen netio.ListenEndpoint // by the last backend, the first one if it has several; nil before
 }
 
 // WayError is the cause of a Problem event of a publisher or a receiver that is not reached by one
@@ -42,30 +41,29 @@ func (e *WayError) Unwrap() error { return e.Err }
 //   - problem: told by which backend no peer connects. That is an error only of the last one, which all
 //     have, and of a place that the user names.
 //   - Errors: ErrInvalidConfig, wrapped; *netio.OpError.
-func (a *announcement) open(bs ways.Backends, cfg *Listening, monitor netip.AddrPort, p netio.Params, problem func(error)) error {
-	a.reach.Monitor = monitor
+func (a *announcement) open(bs ways.Backends, cfg *Listening, p netio.Params, problem func(Event)) (listeners []advertise.Listener, err error) {
 	for _, at := range cfg.Also {
 		if bs.Named(at.Backend) == nil {
-			return fmt.Errorf("%w: Also: the backend is %q, and there is %s", ErrInvalidConfig, at.Backend, bs.Names())
+			return nil, fmt.Errorf("%w: Also: the backend is %q, and there is %s", ErrInvalidConfig, at.Backend, bs.Names())
 		}
 	}
 	for _, b := range bs {
 		for _, at := range cfg.places(b) {
 			l, err := b.OpenListenEndpoint(at.Listen, p)
 			if err != nil && b != bs.Last() && !slices.ContainsFunc(cfg.Also, func(l Listener) bool { return l.Backend == b.Name() }) {
-				problem(&WayError{b.Name(), err})
+				problem(Event{Kind: Problem, Err: &WayError{b.Name(), err}})
 				continue
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
-			a.reach.Listeners = append(a.reach.Listeners, advertise.Listener{Backend: b.Name(), Listen: l.Addr(), Advertise: at.Advertise})
+			listeners = append(listeners, advertise.Listener{Backend: b.Name(), Listen: l.Addr(), Advertise: at.Advertise})
 			if b == bs.Last() && a.listen == nil {
 				a.listen = l
 			}
 		}
 	}
-	return nil
+	return listeners, nil
 }
 
 // places returns where to listen by a backend.
@@ -81,22 +79,32 @@ func (c *Listening) places(b netio.Backend) []Listener {
 	return also
 }
 
+// announcing is what a publisher or a receiver brings to its announcement.
+type announcing struct {
+	backends ways.Backends
+	loop     netio.Loop
+	cfg      *Listening
+	monitor  netip.AddrPort
+	params   netio.Params // of the connections
+	trouble  *announce.Trouble
+	event    func(Event) // on the loop
+}
+
+// serve listens by all backends, and announces that in dir.
+//
+//   - entry: without its backend and addresses.
+//   - Errors: as of open and announce.Entry.Start.
+func (a *announcement) serve(dir directory.Directory, x announcing, entry directory.Entry) error {
+	listeners, err := a.open(x.backends, x.cfg, x.params, func(e Event) { x.loop.Post(func() { x.event(e) }) })
+	if err != nil {
+		return err
+	}
+	entry.Backend = x.backends.Last().Name()
+	return a.Start(dir, announce.Instance{
+		Reach: advertise.Reach{Listeners: listeners, Monitor: x.monitor}, Host: x.cfg.host,
+		Trouble: x.trouble, Tell: onEntry(x.loop, x.event),
+	}, entry)
+}
+
 // addr returns the address at which it listens.
 func (a *announcement) addr() netip.AddrPort { return a.listen.Addr() }
-
-// follow announces what becomes of the addresses.
-//
-//   - at: what is announced now.
-//   - move: as of followHost.
-//   - tell: as of watchAddresses.
-func (a *announcement) follow(cfg *Listening, at advertise.Place, move func(advertise.Place) error, tell func([]Event)) {
-	follows, watches := followHost(cfg.host, a.reach, at, move), watchAddresses(cfg.host, a.reach, tell)
-	a.unfollow = func() { follows(); watches() }
-}
-
-// end ends follow.
-func (a *announcement) end() {
-	if a.unfollow != nil {
-		a.unfollow()
-	}
-}

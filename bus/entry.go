@@ -3,16 +3,16 @@
 package bus
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
+	"net/netip"
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/advertise"
+	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/tagset"
 	"tagbus/internal/sanitize"
+	"tagbus/internal/validate"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -70,100 +70,102 @@ func entryLimit(e directory.Entry) error {
 	return limit
 }
 
-// withdrawal takes an entry out of the directory, beside all else that ends: the storage
-// may take its time, and peers must not wait for it.
-//
-// Threads: any.
-type withdrawal struct {
-	mu      sync.Mutex
-	running chan struct{} // closed when it has ended; nil: not begun
-	err     error         // that was not returned yet
+// AdvertiseError says what is wrong with PublisherConfig.Advertise or
+// ReceiverConfig.Advertise. It is an ErrInvalidConfig.
+type AdvertiseError struct {
+	Addr   netip.AddrPort // that cannot be announced; the zero value: it is about all of them
+	Reason string         // and what to announce instead
 }
 
-// begin begins it, once.
-//
-//   - r: nil: there is no entry.
-func (w *withdrawal) begin(r directory.Registration, trouble *entryTrouble) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.running != nil || r == nil {
+// Error names the address and the reason.
+func (e *AdvertiseError) Error() string {
+	if !e.Addr.Addr().IsValid() {
+		return sanitize.Linef("%v: Advertise: %s", ErrInvalidConfig, e.Reason)
+	}
+	return sanitize.Linef("%v: Advertise: %v %s", ErrInvalidConfig, e.Addr, e.Reason)
+}
+
+// Unwrap returns ErrInvalidConfig.
+func (*AdvertiseError) Unwrap() error { return ErrInvalidConfig }
+
+// checkAdvertise adds what is wrong with the addresses to be announced. Port 0 is that
+// of the listener.
+func checkAdvertise(v *validate.Violations, addresses []netip.AddrPort) {
+	if n := len(addresses); n > directory.MaxAddresses {
+		v.Join(&AdvertiseError{Reason: fmt.Sprintf("got %d addresses, want at most %d", n, directory.MaxAddresses)})
 		return
 	}
-	running := make(chan struct{})
-	w.running = running
-	go func() {
-		err := r.Withdraw()
-		trouble.set(nil) // nothing is reported after Withdraw
-		w.mu.Lock()
-		w.err = err
-		w.mu.Unlock()
-		close(running)
-	}()
-}
-
-// wait returns when the entry is out of the directory, or cannot be withdrawn.
-//
-// Errors: the directory's, once; the cause of the end of ctx.
-func (w *withdrawal) wait(ctx context.Context) error {
-	w.mu.Lock()
-	running := w.running
-	w.mu.Unlock()
-	if running == nil {
-		return nil
-	}
-	select {
-	case <-running:
-	default:
-		select {
-		case <-running:
-		case <-ctx.Done():
-			return fmt.Errorf("bus: drain: the entry is still in the directory: %w", context.Cause(ctx))
+	for _, addr := range addresses {
+		if !addr.Addr().IsValid() {
+			v.Join(&AdvertiseError{Reason: "an address is missing"})
+			continue
+		}
+		if reason := directory.Undialable(advertise.WithPort(addr, somePort)); reason != "" {
+			v.Join(&AdvertiseError{Addr: addr, Reason: reason})
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	err := w.err
-	w.err = nil
-	return err
 }
 
-// entryTrouble is what is wrong with an entry now.
-//
-// Threads: any.
-type entryTrouble struct {
-	failing atomic.Bool // it cannot be renewed
-	crowded atomic.Bool // it is renewed, among too many
-}
-
-func (t *entryTrouble) set(err error) {
-	crowded := errors.Is(err, directory.ErrCrowded)
-	t.failing.Store(err != nil && !crowded)
-	t.crowded.Store(crowded)
-}
-
-// reportEntry turns the problems of a directory entry into events, if the directory
-// reports them, and notes in trouble which one there is. The directory does so in a
-// goroutine of its own; event runs on the loop.
-func reportEntry(r directory.Registration, loop netio.Loop, trouble *entryTrouble, event func(Event)) {
-	reporter, ok := r.(directory.Reporter)
-	if !ok {
+// checkMonitor adds what is wrong with the address of the monitor.
+func checkMonitor(v *validate.Violations, monitor netip.AddrPort) {
+	if monitor == (netip.AddrPort{}) || advertise.Unspecified(monitor) && monitor.Port() != 0 {
 		return
 	}
-	var began time.Time
-	var cause error
-	var asking atomic.Bool // a problem that is there already: the entry was not announced
-	unannounced := false
-	asking.Store(true)
-	reporter.OnProblem(func(err error) { // one call at a time
-		trouble.set(err)
-		e := &EntryError{Err: err}
-		if err != nil {
-			began, cause, unannounced = time.Now(), err, asking.Load() && !errors.Is(err, directory.ErrCrowded)
-		} else {
-			e.Err, e.Over, e.Lasted = cause, true, time.Since(began)
-		}
-		e.Unannounced = unannounced
-		loop.Post(func() { event(Event{Kind: Problem, Err: e}) })
-	})
-	asking.Store(false)
+	if reason := directory.Undialable(monitor); reason != "" {
+		v.Add("Monitor is %v, which %s", monitor, reason)
+	}
+}
+
+// somePort stands for the port of a listener that is not open yet.
+const somePort = 1
+
+// AddressLimitError is the cause of a Problem event of a publisher or a receiver that
+// announces all addresses of a host with more of them than an entry names.
+type AddressLimitError struct {
+	Has   int // addresses of the host that others may dial
+	Named int // that the entry has: the first of each network first
+}
+
+// Error says how many there are, and what to do.
+func (e *AddressLimitError) Error() string {
+	return fmt.Sprintf("bus: this host has %d addresses, and its entry names %d, the first of each network first: set Advertise to name others", e.Has, e.Named)
+}
+
+// AddressGoneError is the cause of a Problem event of a publisher or a receiver whose address, of
+// Listen or Advertise, was one of this host and is no more. The event comes once, and once more
+// when the host has it again. In between no program connects by that address.
+type AddressGoneError struct {
+	Addr   netip.AddrPort
+	Over   bool          // the host has it again
+	Lasted time.Duration // if Over: for how long it had not
+}
+
+// Error names the address, and what to do.
+func (e *AddressGoneError) Error() string {
+	if e.Over {
+		return sanitize.Linef("bus: %v is an address of this host again, after %v without", e.Addr, e.Lasted.Round(time.Millisecond))
+	}
+	return sanitize.Linef("bus: %v, which is announced, is not an address of this host any more: no program connects by it: give the host the address again, or listen on 0.0.0.0, which follows what the host has", e.Addr)
+}
+
+// entryEvent returns the event of what has become of the entry of this side.
+func entryEvent(news announce.News) Event {
+	switch news := news.(type) {
+	case announce.Moved:
+		return Event{Kind: Announced, Addresses: news.Addresses}
+	case announce.LeftOut:
+		return Event{Kind: Problem, Err: (*AddressLimitError)(&news)}
+	case announce.Gone:
+		return Event{Kind: Problem, Err: (*AddressGoneError)(&news)}
+	case announce.Failing:
+		return Event{Kind: Problem, Err: (*EntryError)(&news)}
+	}
+	panic(fmt.Sprintf("bus: news of an entry of a type that is not known: %T", news))
+}
+
+// onEntry returns what tells of the entry of this side.
+//
+//   - event: on the loop.
+func onEntry(loop netio.Loop, event func(Event)) func(announce.News) {
+	return func(news announce.News) { loop.Post(func() { event(entryEvent(news)) }) }
 }

@@ -12,7 +12,7 @@ import (
 
 // StateAt is Publisher.State at another time than now.
 func StateAt(p *Publisher, q state.Question, now time.Time) state.State {
-	return publisherOf(p).portray(state.Publisher, q.Bounded(), now)
+	return publisherOf(p).snapshot(state.Publisher, q.Bounded(), now)
 }
 
 // SliceSteps is the budget of a slice of work on the loop.

@@ -9,7 +9,7 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/heartbeat"
-	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/identity"
 	"tagbus/internal/alarm"
@@ -27,8 +27,8 @@ type link struct {
 
 	since time.Time // when the connection began; does not change
 
-	minSendsFree lowest       // guarded by fan.Mu
-	stalledAt    atomic.Int64 // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
+	minSendsFree snapshot.Lowest // guarded by fan.Mu
+	stalledAt    atomic.Int64    // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
 
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.
@@ -53,8 +53,7 @@ type link struct {
 	grace       alarm.Alarm        // until it has ended what it may no longer have
 	deadline    heartbeat.Deadline // for the hello, and then for a subscription
 	events      events.Conn
-	jobs        ring.Ring[linkJob]
-	working     bool // paused for the jobs
+	tasks       workqueue.Line
 	unrouting   bool // being taken out of the routes, for good
 	unrouted    bool
 	afterwards  []func() // when it is
@@ -160,122 +159,29 @@ func (g *groupEvents) Next() (e Event, more bool) {
 	return e, len(g.answers) > 0
 }
 
-// Long work caused by a subscriber is a job of its link. The loop does it in slices
-// (package workqueue). Meanwhile nothing is read from that subscriber, so its next request waits
-// in its own socket. The jobs of a link are done in order. Several links take turns.
+// Long work caused by a subscriber is a task of its link (package workqueue).
 
-// linkJob is a job of a link.
-type linkJob struct {
-	run workqueue.Job
+// working is a link as what does its tasks sees it.
+type working struct{ *link }
 
-	// abort releases the holdings of the job when the link ends. nil: the job is done
-	// all the same.
-	abort func()
-}
+// Pause implements workqueue.Peer.
+func (l working) Pause() { l.pause() }
 
-// turnsPerSlice is how many links with equal work are served in a slice, so that a
-// request for few tags does not wait for one of many.
-const turnsPerSlice = 8
+// Resume implements workqueue.Peer.
+func (l working) Resume() { l.resume() }
 
-// begin adds a job to a link. Short ones are done when begin returns. Loop only.
-func (l *link) begin(job linkJob) {
-	p := l.pub
-	if p.work.Ended() {
-		if job.abort != nil {
-			job.abort()
-		}
-		return
-	}
-	if l.jobs.Push(job); l.jobs.Len() == 1 {
-		p.busy.Push(l)
-		if !p.serving {
-			p.serving = true
-			p.work.Add(p.serveBusy)
-		}
-	}
-	if l.jobs.Len() > 0 && !l.working {
-		l.working = true
-		l.pause()
-	}
-}
+// Ends implements workqueue.Peer.
+func (l working) Ends() bool { return l.ends() }
 
-// serveBusy does the jobs of links, in slices of the work queue.
-func (p *publisherImpl) serveBusy(budget int) (steps int, done bool) {
-	for p.busy.Len() > 0 && steps < budget {
-		l, most := p.busy.Pop(), budget-steps
-		if p.busy.Len() > 0 {
-			most = min(most, workqueue.SliceSteps/turnsPerSlice+1)
-		}
-		steps += l.serve(most)
-		if l.jobs.Len() > 0 {
-			p.busy.Push(l)
-		} else if l.working {
-			l.working = false
-			l.resume()
-		}
+// Aborted implements workqueue.Peer: the publisher ends.
+func (l working) Aborted() {
+	if l.unrouting && !l.unrouted {
+		l.wasUnrouted()
 	}
-	p.serving = p.busy.Len() > 0
-	return steps, !p.serving
-}
-
-// serve does a part of the first job of the link.
-func (l *link) serve(budget int) (steps int) {
-	job := *l.jobs.Front()
-	if job.abort != nil && l.ends() {
-		job.abort()
-		l.jobs.Pop()
-		return 1
+	if l.buried != nil {
+		l.wasBuried()
 	}
-	steps, done := job.run(budget)
-	if done {
-		l.jobs.Pop()
-	}
-	return max(steps, 1)
 }
 
 // ends reports whether the connection is about to end, or has.
 func (l *link) ends() bool { return l.fault != nil || l.unrouting }
-
-// abortJobs gives up the jobs of all links, because the publisher ends. Loop only.
-func (p *publisherImpl) abortJobs() {
-	p.work.Stop()
-	for p.busy.Len() > 0 {
-		l := p.busy.Pop()
-		for l.jobs.Len() > 0 {
-			if job := l.jobs.Pop(); job.abort != nil {
-				job.abort()
-			}
-		}
-		if l.unrouting && !l.unrouted {
-			l.wasUnrouted()
-		}
-		if l.buried != nil {
-			l.wasBuried()
-		}
-	}
-}
-
-// lowestFor is how long at least a smallest number is shown, longer than Prometheus
-// usually waits between two scrapes.
-const lowestFor = time.Minute
-
-// lowest is the smallest of the numbers of the last one or two times lowestFor. It lets
-// several callers read what the levels below start again with each reading. The zero
-// value is ready.
-type lowest struct {
-	began           time.Time // of recent
-	recent, earlier int       // earlier is of the time before
-}
-
-// add notes the smallest number since the call before, and returns the smallest lately.
-func (w *lowest) add(now time.Time, n int) int {
-	switch age := now.Sub(w.began); {
-	case age >= 2*lowestFor: // the numbers before are too old
-		*w = lowest{now, n, n}
-	case age >= lowestFor:
-		*w = lowest{now, n, w.recent}
-	default:
-		w.recent = min(w.recent, n)
-	}
-	return min(w.recent, w.earlier)
-}

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -18,7 +19,7 @@ func (l *link) subscribe(wishes []fanout.Wish) {
 	p := l.pub
 	var g *fanout.Group // made when it is known what the peer may have
 	s := &screening{link: l, left: wishes}
-	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
 		if g == nil {
 			if steps, done = s.screen(budget); !done {
 				return steps, false
@@ -38,7 +39,7 @@ func (l *link) subscribe(wishes []fanout.Wish) {
 		l.answered(wishes)
 		p.farewell(l)
 		return steps, true
-	}, abort: func() {
+	}, Abort: func() {
 		if g != nil {
 			g.Abort()
 		}
@@ -147,13 +148,13 @@ func (l *link) unsubscribe(id uint64) {
 		l.out.Send(nil, &subscription.Unsubscribed{ID: id})
 		return
 	}
-	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
 		if steps, done = leave(budget); done {
 			l.out.Send(n, &subscription.Unsubscribed{ID: id})
 			l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 		}
 		return steps, done
-	}, abort: l.out.AbortUnsubscribe})
+	}, Abort: l.out.AbortUnsubscribe})
 }
 
 // unroute takes a subscriber out of all routes, for good, and then calls f. Loop
@@ -172,7 +173,7 @@ func (p *publisherImpl) unroute(l *link, f func()) {
 	}
 	l.unrouting = true
 	leave := l.out.Leave()
-	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
 		if steps, done = leave(budget); done {
 			l.wasUnrouted()
 		}
@@ -188,7 +189,7 @@ func (l *link) bury(f func()) {
 		l.wasBuried()
 		return
 	}
-	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
 		if steps, done = l.out.Bury(budget); done {
 			l.wasBuried()
 		}
@@ -220,5 +221,5 @@ func (l *link) sayGoodbye() {
 	if why := l.pub.failure; why != nil {
 		l.out.Send(nil, refusal(subscription.EndingID, why))
 	}
-	l.begin(linkJob{run: l.out.Farewell(), abort: func() {}})
+	l.tasks.Add(workqueue.Task{Run: l.out.Farewell(), Abort: func() {}})
 }

@@ -6,16 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"tagbus/acl"
 	"tagbus/bus/internal/observe"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/state"
 	"tagbus/identity"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // What the sides that listen, a Publisher and a Receiver, do for observers.
@@ -57,31 +56,9 @@ func describeTo(ctx context.Context, access Access, who *identity.Peer, describe
 	q.Tags, _ = access.Split(who.Principal, acl.Describe, q.Tags)
 	s, err := describe(ctx, q)
 	if err == nil {
-		limitState(&s, may)
+		snapshot.Limit(&s, may)
 	}
 	return s, err
-}
-
-// limitState removes from a state the tags that are not in a set.
-func limitState(s *state.State, may tags.Set) {
-	denied := func(tag state.Tag) bool { return !may.Contains(tag.Tag) }
-	s.Busiest, s.Asked = slices.DeleteFunc(s.Busiest, denied), slices.DeleteFunc(s.Asked, denied)
-	if has, err := tags.ParseSet(s.Tags); err != nil {
-		s.Tags = "" // it is cut
-	} else if both, err := has.Intersection(may); err != nil {
-		s.Tags = ""
-	} else {
-		s.Tags = both.String()
-	}
-	for _, peers := range [][]state.Peer{s.Peers, s.Gone} {
-		for i := range peers {
-			peers[i].LostTags = slices.DeleteFunc(peers[i].LostTags, func(t state.LostTag) bool { return !may.Contains(t.Tag) })
-			for j := range peers[i].Lanes {
-				lane := &peers[i].Lanes[j]
-				lane.Wanted = slices.DeleteFunc(lane.Wanted, func(t tags.Tag) bool { return !may.Contains(t) })
-			}
-		}
-	}
 }
 
 // observable returns why an observer cannot be answered, or nil.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -136,25 +135,6 @@ func (e *OwnStallError) Unwrap() error { return e.Err }
 
 // OwnStall returns For.
 func (e *OwnStallError) OwnStall() time.Duration { return e.For }
-
-// endings counts the connections that have ended without goodbye.
-type endings struct {
-	all atomic.Uint64
-	own atomic.Uint64 // those with an *OwnStallError
-}
-
-// add counts one.
-//
-//   - cause: nil: it ended in order, and does not count.
-func (n *endings) add(cause error) {
-	if cause == nil {
-		return
-	}
-	n.all.Add(1)
-	if errors.As(cause, new(*OwnStallError)) {
-		n.own.Add(1)
-	}
-}
 
 // blame returns a cause of the end of a connection as an *OwnStallError, if it was the other side that ended it and
 // this side took nothing just before.

@@ -15,7 +15,7 @@ import (
 	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
-	"tagbus/bus/internal/advertise"
+	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
@@ -23,7 +23,7 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/observe"
-	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/toptags"
 	"tagbus/bus/internal/ways"
 	"tagbus/bus/internal/workqueue"
@@ -67,17 +67,14 @@ type publisherImpl struct {
 	backend    netio.Backend
 	backends   ways.Backends // of which it consists
 	loop       netio.Loop
-	place      announcement // of a sender: none
-	registered directory.Registration
-	withdrawal withdrawal
-	announcing sync.Mutex      // around changes of fan.served and of the directory entry; before fan.Mu
-	announced  directory.Entry // guarded by announcing
+	entry      announcement // of a sender: none
+	announcing sync.Mutex   // around changes of fan.served and of the tags of the entry; before fan.Mu
 
 	// Guarded by fan.Mu.
 	state          publisherState
 	links          map[*link]struct{} // of subscribers that are admitted
 	accounts       ledger.Book[*link, member]
-	minPagesFree   lowest
+	minPagesFree   snapshot.Lowest
 	draining       bool   // beginDrain has run
 	cutOff         int    // connections that ended while draining with messages unconfirmed, for good
 	cutOffMessages uint64 // these messages
@@ -93,17 +90,16 @@ type publisherImpl struct {
 	observers   *observe.Server
 	alarms      alarm.Clock // of all that has its time, except pages
 	work        workqueue.Queue
-	busy        ring.Ring[*link] // those that have jobs, in turn
-	serving     bool             // the job for them has not ended
-	door        door             // who may come in
-	action      acl.Action       // of those that do
-	refusals    refusals         // that were told
-	failure     error            // why the publisher ends, for its subscribers; nil if it has not failed
+	turns       workqueue.Turns // of the tasks of links
+	door        door            // who may come in
+	action      acl.Action      // of those that do
+	refusals    refusals        // that were told
+	failure     error           // why the publisher ends, for its subscribers; nil if it has not failed
 
 	strangers, silent, stalled atomic.Uint64 // connections
-	broken                     endings
+	broken                     snapshot.Endings
 
-	entry entryTrouble
+	trouble announce.Trouble // of the entry, or of that among the clients
 
 	watch  *toptags.Watch // over the tags
 	opened time.Time      // does not change
@@ -206,6 +202,7 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 func (p *publisherImpl) start() (err error) {
 	p.door.open(p.cfg.Access, p.loop.Post, &p.alarms, p.reviewAccess)
 	p.work = workqueue.New(p.loop.Post)
+	p.turns = p.work.Turns()
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
@@ -229,62 +226,18 @@ func (p *publisherImpl) params() netio.Params {
 }
 
 // serve listens, and announces that in dir.
-func (p *publisherImpl) serve(dir directory.Directory) (err error) {
-	problem := func(err error) { p.tell([]Event{{Kind: Problem, Err: err}}) }
-	if err = p.place.open(p.backends, &p.cfg.Listening, p.cfg.Monitor, p.params(), problem); err != nil {
-		return err
-	}
-	at, err := newPlace(p.cfg.host, p.place.reach)
-	if err != nil {
-		return err
-	}
-	p.announced = p.describe(at)
-	p.place.at.Store(&at)
-	if p.registered, err = directory.Patient(dir).Announce(p.announced); err != nil {
-		return err
-	}
-	reportEntry(p.registered, p.loop, &p.entry, p.event)
-	p.tell(placeEvents(at, nil))
-	p.place.follow(&p.cfg.Listening, at, p.move, p.tell)
-	return nil
-}
-
-// describe makes the directory entry.
-func (p *publisherImpl) describe(at advertise.Place) directory.Entry {
-	return directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		Backend: p.backends.Last().Name(), Addresses: at.Addresses, Ways: at.Ways, Monitor: at.Monitor, Tags: p.cfg.Tags,
+func (p *publisherImpl) serve(dir directory.Directory) error {
+	return p.entry.serve(dir, announcing{p.backends, p.loop, &p.cfg.Listening, p.cfg.Monitor, p.params(), &p.trouble, p.event}, directory.Entry{
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(), Tags: p.cfg.Tags,
 		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes, Since: time.Now(),
-	}
-}
-
-// move announces another place. The directory shows it by itself later if it cannot now:
-// it stays part of what is announced.
-//
-// Errors: ErrClosed, or the directory's.
-func (p *publisherImpl) move(at advertise.Place) error {
-	p.announcing.Lock()
-	defer p.announcing.Unlock()
-	p.announced.Addresses, p.announced.Ways, p.announced.Monitor = at.Addresses, at.Ways, at.Monitor
-	if err := p.announce(p.Tags(), p.announced.Since); err != nil {
-		return err
-	}
-	p.tell(placeEvents(at, p.place.at.Swap(&at)))
-	return nil
-}
-
-// tell reports events. Threads: any.
-func (p *publisherImpl) tell(events []Event) {
-	for _, e := range events {
-		p.loop.Post(func() { p.event(e) })
-	}
+	})
 }
 
 // Addr returns the address on which the publisher listens, with the real port: the first one of
 // the last backend, if it has several.
 //
 //go:noinline
-func (handle *Publisher) Addr() netip.AddrPort { return publisherOf(handle).place.addr() }
+func (handle *Publisher) Addr() netip.AddrPort { return publisherOf(handle).entry.addr() }
 
 // Instance returns the publisher's id: a nuid, new for every Publisher.
 //

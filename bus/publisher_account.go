@@ -12,8 +12,8 @@ import (
 
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/ledger"
-	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/positions"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -198,7 +198,7 @@ type member struct {
 	messages, bytes, pages uint64    // sent on that, when it has ended
 	ended, heard           time.Time // when that was, and when something came from it last
 	cause                  error     // why; nil: in order
-	past                   portrait.Past
+	past                   snapshot.Past
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed

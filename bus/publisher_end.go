@@ -30,10 +30,10 @@ func (p *publisherImpl) close() (later bool, err error) {
 		p.observers.End()
 	}
 	p.door.close()
-	p.withdraw()
+	p.entry.Withdraw()
 	errs := []error{p.fan.End(), p.alarms.Close()}
-	if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
-		p.abortJobs() // on the loop, or there is none any more
+	if p.loop.OnLoop() || !p.loop.Post(p.turns.Abort) {
+		p.turns.Abort() // on the loop, or there is none any more
 	}
 	errs = append(errs, p.backend.Close())
 	if p.observers != nil && !p.loop.OnAnyLoop() {
@@ -44,15 +44,9 @@ func (p *publisherImpl) close() (later bool, err error) {
 	p.fan.Mu.Unlock()
 	errs = append(errs, p.leave())
 	if !p.loop.OnAnyLoop() { // else it goes on by itself: a storage that does not answer holds up no loop
-		errs = append(errs, p.withdrawal.wait(context.Background()))
+		errs = append(errs, p.entry.Wait(context.Background()))
 	}
 	return false, errors.Join(errs...)
-}
-
-// withdraw begins to leave the directory, in which a sender is not.
-func (p *publisherImpl) withdraw() {
-	p.place.end()
-	p.withdrawal.begin(p.registered, &p.entry)
 }
 
 // leave counts down the connections and the publisher itself; the last one frees the
@@ -112,15 +106,15 @@ func (handle *Publisher) DrainFailed(ctx context.Context, why error) error {
 	if !p.setState(publisherDraining) {
 		return ErrClosed
 	}
-	p.withdraw()
+	p.entry.Withdraw()
 	if !p.loop.Post(func() {
 		p.failure = why
 		p.beginDrain()
 	}) { // nothing would end the wait
-		return errors.Join(ErrClosed, p.withdrawal.wait(ctx))
+		return errors.Join(ErrClosed, p.entry.Wait(ctx))
 	}
 	err := p.awaitReturn(ctx)
-	return errors.Join(p.withdrawal.wait(ctx), err)
+	return errors.Join(p.entry.Wait(ctx), err)
 }
 
 // drainResult returns the error of a completed Drain, or nil.

@@ -34,6 +34,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
 	l.grace.F = l.overdue
+	l.tasks.Turns, l.tasks.Peer = &p.turns, working{l}
 	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
 	l.out.Init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)

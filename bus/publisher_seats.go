@@ -56,7 +56,7 @@ func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
 		return 0
 	}
 	delete(p.links, l)
-	p.broken.add(cause)
+	p.broken.Add(cause)
 	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l, cause)
 	l.out.Free()
@@ -76,7 +76,7 @@ func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
 func (p *publisherImpl) makeRoom(l *link, instance string) error {
 	limits := admission.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
 	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest[instance], func(l *link) bool {
-		return l.jobs.Len() == 0 // otherwise it has asked for something
+		return l.tasks.Len() == 0 // otherwise it has asked for something
 	})
 	if full != nil {
 		return tooMany(ErrTooManySubscribers, full, "PublisherConfig.MaxSubscribers")

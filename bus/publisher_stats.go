@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/snapshot"
 	"tagbus/netio"
 )
 
@@ -93,13 +94,13 @@ func (handle *Publisher) Stats() PublisherStats {
 	pool := p.pool
 	st := PublisherStats{
 		NotAllowed: p.refusals.total.Load(),
-		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.all.Load(), OwnStalls: p.broken.own.Load(),
-		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entry.failing.Load(),
+		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.All(), OwnStalls: p.broken.Own(),
+		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.trouble.Failing(),
 	}
 	now := time.Now()
 	eps := p.lockedStats(&st, now)
 	for i := range st.Subscribers { // each is a call of the system, under no lock
-		if path, ok := pathOf(eps[i]); ok {
+		if path, ok := snapshot.PathOf(eps[i]); ok {
 			st.Subscribers[i].Path = &path
 		}
 	}
@@ -114,7 +115,7 @@ func (p *publisherImpl) lockedStats(st *PublisherStats, now time.Time) (eps []ne
 	pool := p.pool
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	st.MinPagesFree = p.minPagesFree.add(now, pool.MinFree())
+	st.MinPagesFree = p.minPagesFree.Add(now, pool.MinFree())
 	fan := p.fan.Stats()
 	st.Messages, st.Bytes, st.Refusals, st.Replayed = fan.Messages, fan.Bytes, fan.Refusals, fan.Replayed
 	st.Streams, st.Cached, st.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes
@@ -142,6 +143,6 @@ func (l *link) stats(limit int, now time.Time) SubscriberState {
 	}
 	sortLanes(state.Lanes)
 	room := l.ep.Room()
-	state.SendsFree, state.MinSendsFree = room.Sends, l.minSendsFree.add(now, room.MinSends)
+	state.SendsFree, state.MinSendsFree = room.Sends, l.minSendsFree.Add(now, room.MinSends)
 	return state
 }

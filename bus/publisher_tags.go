@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"tagbus/acl"
 	"tagbus/bus/directory"
@@ -42,11 +41,8 @@ func (handle *Publisher) AddTags(set tags.Set) error {
 	if err := errors.Join(checkEntry(served.Union(set)), self(p.cfg.Access, acl.Publish, set)); err != nil {
 		return fmt.Errorf("bus: add tags %s: %w", shortSet(set), err)
 	}
-	if err := p.announce(served.Union(set), time.Now()); err != nil {
-		if !errors.Is(err, ErrClosed) {
-			err = errors.Join(err, p.announce(served, p.announced.Since)) // it must not show it later by itself
-		}
-		return err
+	if err := p.entry.Extend(served.Union(set)); err != nil {
+		return withdrawn(err)
 	}
 	p.fan.Serve(set)
 	return nil
@@ -75,27 +71,13 @@ func (handle *Publisher) RemoveTags(set tags.Set) error {
 	if err := p.fan.Retire(left, set); err != nil {
 		return ErrClosed
 	}
-	return p.announce(left, p.announced.Since)
+	return withdrawn(p.entry.Reduce(left))
 }
 
-// announce changes the directory entry. announcing is held.
-//
-// Errors: ErrClosed, or the directory's.
-func (p *publisherImpl) announce(set tags.Set, since time.Time) error {
-	p.fan.Mu.Lock()
-	open := p.state == publisherOpen
-	p.fan.Mu.Unlock()
-	if !open {
-		return ErrClosed
-	}
-	entry := p.announced
-	entry.Tags, entry.Since = set, since
-	err := p.registered.Update(entry)
+// withdrawn returns ErrClosed for the error of an entry that is withdrawn: the publisher ends.
+func withdrawn(err error) error {
 	if errors.Is(err, directory.ErrWithdrawn) {
-		return ErrClosed // meanwhile
-	}
-	if err == nil {
-		p.announced = entry
+		return ErrClosed
 	}
 	return err
 }

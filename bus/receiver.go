@@ -14,7 +14,6 @@ import (
 	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
-	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/observe"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -39,13 +38,11 @@ func receiverOf(handle *Receiver) *receiverImpl { return handle.is.(*receiverImp
 type receiverImpl struct {
 	Receiver // as its user has it
 
-	cfg        ReceiverConfig
-	sub        *subscriberImpl // which counts and delivers
-	in         *subscriptionImpl
-	place      announcement
-	registered directory.Registration
-	withdrawal withdrawal
-	draining   atomic.Bool
+	cfg      ReceiverConfig
+	sub      *subscriberImpl // which counts and delivers
+	in       *subscriptionImpl
+	entry    announcement
+	draining atomic.Bool
 
 	// Loop only.
 	guests    admission.Guests[*guest]
@@ -92,65 +89,22 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 }
 
 // serve listens, and announces that in dir.
-func (r *receiverImpl) serve(dir directory.Directory) (err error) {
-	problem := func(err error) { r.tell([]Event{{Kind: Problem, Err: err}}) }
-	if err = r.place.open(r.sub.backends, &r.cfg.Listening, r.cfg.Monitor, netio.Params{
-		Receive:  netio.ReceiveParams{MaxMessageBytes: r.sub.cfg.MaxMessageBytes, FirstMessageBytes: subscription.MaxHelloBytes},
+func (r *receiverImpl) serve(dir directory.Directory) error {
+	s := r.sub
+	params := netio.Params{
+		Receive:  netio.ReceiveParams{MaxMessageBytes: s.cfg.MaxMessageBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
-	}, problem); err != nil {
-		return err
 	}
-	at, err := newPlace(r.cfg.host, r.place.reach)
-	if err != nil {
-		return err
-	}
-	r.place.at.Store(&at)
-	if r.registered, err = directory.Patient(dir).Announce(r.describe(at)); err != nil {
-		return err
-	}
-	reportEntry(r.registered, r.sub.loop, &r.sub.counters.entry, r.sub.event)
-	r.tell(placeEvents(at, nil))
-	r.place.follow(&r.cfg.Listening, at, r.move, r.tell)
-	return nil
-}
-
-// describe makes the directory entry.
-func (r *receiverImpl) describe(at advertise.Place) directory.Entry {
-	return directory.Entry{
-		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
-		Role: directory.Receiver, Backend: r.sub.backends.Last().Name(), Addresses: at.Addresses, Ways: at.Ways, Monitor: at.Monitor, Tags: r.cfg.Tags,
-		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes, Since: r.sub.opened,
-	}
-}
-
-// move announces another place.
-//
-// Errors: the directory's.
-func (r *receiverImpl) move(at advertise.Place) error {
-	if err := r.registered.Update(r.describe(at)); err != nil {
-		return err
-	}
-	r.tell(placeEvents(at, r.place.at.Swap(&at)))
-	return nil
-}
-
-// tell reports events. Threads: any.
-func (r *receiverImpl) tell(events []Event) {
-	for _, e := range events {
-		r.sub.loop.Post(func() { r.sub.event(e) })
-	}
-}
-
-// withdraw begins to leave the directory.
-func (r *receiverImpl) withdraw() {
-	r.place.end()
-	r.withdrawal.begin(r.registered, &r.sub.counters.entry)
+	return r.entry.serve(dir, announcing{s.backends, s.loop, &r.cfg.Listening, r.cfg.Monitor, params, &s.counters.trouble, s.event}, directory.Entry{
+		Instance: s.instance, Name: r.cfg.Name, Host: s.host, PID: os.Getpid(), Role: directory.Receiver, Tags: r.cfg.Tags,
+		PageBytes: s.cfg.MaxMessageBytes, MaxMessageBytes: s.cfg.MaxMessageBytes, Since: s.opened,
+	})
 }
 
 // Addr returns the address on which the receiver listens, with the real port.
 //
 //go:noinline
-func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).place.addr() }
+func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).entry.addr() }
 
 // Instance returns the receiver's id: a nuid, new for every Receiver.
 //
@@ -207,17 +161,17 @@ func (handle *Receiver) Drain(ctx context.Context) error {
 	if r.draining.Swap(true) {
 		return ErrClosed
 	}
-	r.withdraw()
+	r.entry.Withdraw()
 	if !r.sub.loop.Post(func() {
 		r.leaving = true
 		r.observers.Dismiss()
 		r.sub.retire(r.in)
 		r.noteLeft()
 	}) {
-		return errors.Join(ErrClosed, r.withdrawal.wait(ctx))
+		return errors.Join(ErrClosed, r.entry.Wait(ctx))
 	}
 	err := r.awaitLeft(ctx)
-	return errors.Join(r.withdrawal.wait(ctx), err)
+	return errors.Join(r.entry.Wait(ctx), err)
 }
 
 // awaitLeft waits until all senders have left.
@@ -262,11 +216,11 @@ func (handle *Receiver) Close() error {
 func (r *receiverImpl) close() (later bool, err error) {
 	r.draining.Store(true)
 	r.observers.End()
-	r.withdraw()
+	r.entry.Withdraw()
 	later, fault := r.sub.close()
 	if r.sub.loop.OnAnyLoop() {
 		return later, fault // the withdrawal goes on by itself
 	}
 	r.observers.Wait()
-	return later, errors.Join(r.withdrawal.wait(context.Background()), fault)
+	return later, errors.Join(r.entry.Wait(context.Background()), fault)
 }

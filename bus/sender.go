@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/discovery"
 	"tagbus/bus/internal/listing"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -90,7 +91,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(list(dir, cfg.Monitor, s.listed, p.loop, &p.entry, p.event))
+		s.listing.Store(listing.List(dir, listing.Client{Monitor: cfg.Monitor, Trouble: &p.trouble, Tell: onEntry(p.loop, p.event), Describe: s.listed}))
 	}
 	return &s.Sender, nil
 }
@@ -143,16 +144,14 @@ func (handle *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, erro
 	if s.ended.Load() {
 		return Offers{}, ErrClosed
 	}
-	return s.asking().offers(ctx, wanted)
-}
-
-func (s *senderImpl) asking() offersAsked {
-	return offersAsked{s.pub.loop, &s.pub.work, s.pub.closer.Ended(), func() (all []*peerContact) {
+	offers, err := workqueue.Ask(ctx, askedOf(s.pub.loop, &s.pub.work, s.pub.closer), func(tell func(Offers)) workqueue.Job {
+		all := make([]*peerContact, 0, len(s.outlets))
 		for _, out := range s.outlets {
 			all = append(all, &out.contact)
 		}
-		return all
-	}, true}
+		return offersOf(ctx, all, wanted, true, tell)
+	})
+	return offers, unanswered("offers", err)
 }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers
@@ -229,7 +228,7 @@ func (s *senderImpl) close() (later bool, err error) {
 // listed returns the entry of the sender. Threads: any.
 func (s *senderImpl) listed() (e directory.Entry, ok bool) {
 	p := s.pub
-	return clientEntry(directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Names(), Since: p.opened,
-	}, *s.wants.Load(), p.cfg.Monitor), !s.ended.Load()
+	return directory.Entry{
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Names(), Since: p.opened, Tags: *s.wants.Load(),
+	}, !s.ended.Load()
 }

@@ -9,9 +9,11 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/dialer"
-	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/internal/backoff"
 	"tagbus/internal/sanitize"
@@ -25,6 +27,20 @@ import (
 // protocol.
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+// askedOf returns what is asked for something that takes a job of the loop.
+func askedOf(loop netio.Loop, work *workqueue.Queue, c *closer.Closer) workqueue.Asked {
+	return workqueue.Asked{Loop: loop, Queue: work, Ended: c.Ended(), Closed: ErrClosed, OtherLoop: ErrOnLoop}
+}
+
+// unanswered returns the error of workqueue.Ask as users see it: the cause of the end of a
+// context with what was asked.
+func unanswered(what string, err error) error {
+	if err == nil || err == ErrClosed || err == ErrOnLoop { //nolint:errorlint // the cause of a context may wrap one of these
+		return err
+	}
+	return fmt.Errorf("bus: %s: %w", what, err)
 }
 
 // tooMany returns kind, with the limit of a configuration that is reached.
@@ -51,9 +67,9 @@ func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote(), Backend: ep.Backend()}
 }
 
-// portray returns the state of a peer that is connected since a time, without its counts.
-func (p *Peer) portray(since time.Time) state.Peer {
-	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Backend: p.Backend, Since: portrait.Time(since)}
+// state returns the state of a peer that is connected since a time, without its counts.
+func (p *Peer) state(since time.Time) state.Peer {
+	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Backend: p.Backend, Since: snapshot.Time(since)}
 	if p.Addr.IsValid() {
 		st.Address = p.Addr.String()
 	}
@@ -68,46 +84,6 @@ func meant(h subscription.Hello, instance string) error {
 		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, sanitize.Text(h.Expect), instance)
 	}
 	return nil
-}
-
-// pathOf returns what the transport has measured of the way to a peer. ok is false if it
-// measures nothing.
-func pathOf(ep netio.Endpoint) (p netio.Path, ok bool) {
-	if m, measures := ep.(netio.PathMeasurer); measures {
-		return m.Path()
-	}
-	return p, false
-}
-
-// portrayPath adds what the transport has measured of the way to a peer.
-func portrayPath(st *state.Peer, ep netio.Endpoint) {
-	if p, ok := pathOf(ep); ok {
-		st.RoundTrip = p.RoundTrip.Seconds()
-		st.Path = &state.Path{Segments: p.Segments, Retransmitted: p.Retransmitted}
-	}
-}
-
-// maxPaths is how many connections are asked for a sum: each costs a call of the system.
-const maxPaths = 1024
-
-// sumPaths returns the sum of what was measured of all connections; nil if none of them is
-// measured, or if they are too many.
-func sumPaths(eps []netio.Endpoint) *state.Path {
-	if len(eps) > maxPaths {
-		return nil
-	}
-	var sum state.Path
-	measured := false
-	for _, ep := range eps {
-		p, ok := pathOf(ep)
-		measured = measured || ok
-		sum.Segments += p.Segments
-		sum.Retransmitted += p.Retransmitted
-	}
-	if !measured {
-		return nil
-	}
-	return &sum
 }
 
 // refusal is how a peer is told why it is refused, and the subscription id, or the
@@ -217,15 +193,18 @@ func (c *peerContact) greeted() {
 	c.refusal = ""
 }
 
+// isConnected reports whether there is a connection, and both sides have said hello.
+func (c *peerContact) isConnected() bool { return c.Ready() && c.ep != nil }
+
 // closed notes the end of the connection, and reports whether it was ready.
 func (c *peerContact) closed() (wasReady bool) {
 	c.ep = nil
 	return c.Closed()
 }
 
-// portrayPassed adds the ways that are better than that of the connection. A sender, which dials, has
+// showPassed adds the ways that are better than that of the connection. A sender, which dials, has
 // announced none.
-func (c *peerContact) portrayPassed(st *state.Peer) {
+func (c *peerContact) showPassed(st *state.Peer) {
 	if c.entry.Backend == "" {
 		return
 	}

@@ -113,8 +113,8 @@ func (src *source) lost(cause error) {
 	}
 	src.sub.duplicates.reconsider(src) // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
-	src.sub.counters.broken.add(cause)
-	src.remember(cause)
+	src.sub.counters.broken.Add(cause)
+	src.sub.remember(src, cause)
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}

@@ -9,6 +9,7 @@ import (
 	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/dialer"
+	"tagbus/bus/internal/tagset"
 	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -191,7 +192,7 @@ func (src *source) Take(e directory.Event) (steps int) {
 		s.checkReady()
 	}
 	s.duplicates.reconsider(src)
-	return steps + e.Entry.Tags.Parts()/setStepsPerStep
+	return steps + e.Entry.Tags.Parts()/tagset.StepsPerStep
 }
 
 // Gone implements discovery.User.

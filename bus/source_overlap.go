@@ -5,6 +5,7 @@ package bus
 import (
 	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/tagset"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/tags"
 )
@@ -52,7 +53,7 @@ func (d *duplicates) compare(a, b *source) (steps int) {
 	if err != nil {
 		tooComplex(a, b, tags.Set{}, err)
 	}
-	return 1 + steps/setStepsPerStep
+	return 1 + steps/tagset.StepsPerStep
 }
 
 // compareLater puts off the comparison of two publishers.

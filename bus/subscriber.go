@@ -22,8 +22,8 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
-	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/internal/alarm"
@@ -92,7 +92,7 @@ type subscriberImpl struct {
 	leaving map[uint64]*subscriptionImpl      // closed, and not yet ended everywhere
 	sources map[string]*source                // by the publisher's instance
 	past    []*source                         // the last ones that were forgotten, for TagStats
-	pasts   portrait.Pasts                    // of the connections that have ended
+	pasts   snapshot.Pasts                    // of the connections that have ended
 	subs    workqueue.List[*subscriptionImpl] // open ones, by their ids, which is by their ages
 
 	parting    bool // gone waits for connections
@@ -122,7 +122,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(list(dir, cfg.Monitor, s.listed, s.loop, &s.counters.entry, s.event))
+		s.listing.Store(listing.List(dir, listing.Client{Monitor: cfg.Monitor, Trouble: &s.counters.trouble, Tell: onEntry(s.loop, s.event), Describe: s.listed}))
 	}
 	return &s.Subscriber, nil
 }

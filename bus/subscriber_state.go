@@ -4,15 +4,13 @@ package bus
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
-	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/snapshot"
+	"tagbus/bus/internal/topk"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/netio"
@@ -33,115 +31,68 @@ import (
 //     once.
 func (handle *Subscriber) State(ctx context.Context, q state.Question) (state.State, error) {
 	s := subscriberOf(handle)
-	return s.portrayed(ctx, q.Bounded(), s.portray)
+	return s.stateWith(ctx, q.Bounded(), s.snapshot)
 }
 
 // State returns what the receiver knows of itself and of its senders; see
 // Subscriber.State.
 func (handle *Receiver) State(ctx context.Context, q state.Question) (state.State, error) {
 	r := receiverOf(handle)
-	return r.sub.portrayed(ctx, q.Bounded(), r.portray)
+	return r.sub.stateWith(ctx, q.Bounded(), r.snapshot)
 }
 
-// portrayed returns the result of f, which runs on the loop, with the tags that are asked
+// stateWith returns the result of f, which runs on the loop, with the tags that are asked
 // for.
-func (s *subscriberImpl) portrayed(ctx context.Context, q state.Question, f func(state.Question) state.State) (st state.State, err error) {
-	switch {
-	case s.closed.Load():
+func (s *subscriberImpl) stateWith(ctx context.Context, q state.Question, f func(state.Question) state.State) (state.State, error) {
+	if s.closed.Load() {
 		return state.State{}, ErrClosed
-	case s.loop.OnLoop():
-		job := s.portrayTags(context.Background(), q.Tags, func(all []state.Tag) {
-			st = f(q)
-			st.Asked = all
-		})
-		for done := false; !done; {
-			_, done = job(workqueue.SliceSteps)
-		}
-		return st, nil
-	case s.loop.OnAnyLoop():
-		return state.State{}, ErrOnLoop
 	}
-	result := make(chan state.State, 1)
-	if !s.loop.Post(func() {
-		s.work.Add(s.portrayTags(ctx, q.Tags, func(all []state.Tag) {
+	st, err := workqueue.Ask(ctx, s.asked(), func(tell func(state.State)) workqueue.Job {
+		return s.stateOfTags(ctx, q.Tags, func(all []state.Tag) {
 			st := f(q)
 			st.Asked = all
-			result <- st
-		}))
-	}) {
-		return state.State{}, ErrClosed
-	}
-	select {
-	case st = <-result:
-		return st, nil
-	case <-s.closer.Ended():
-		return state.State{}, ErrClosed
-	case <-ctx.Done():
-		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
-	}
+			tell(st)
+		})
+	})
+	return st, unanswered("state", err)
 }
 
-// portrayTags returns the job that calls tell with the states of the tags of a set of which
+// stateOfTags returns the job that calls tell with the states of the tags of a set of which
 // something was received or lost, of not too many of them, unless ctx ends. Loop only.
-func (s *subscriberImpl) portrayTags(ctx context.Context, set tags.Set, tell func([]state.Tag)) workqueue.Job {
+func (s *subscriberImpl) stateOfTags(ctx context.Context, set tags.Set, tell func([]state.Tag)) workqueue.Job {
 	if set.IsEmpty() {
 		return func(int) (steps int, done bool) { tell(nil); return 1, true }
 	}
-	type tagSum struct {
-		delivered uint64
-		lost      ledger.Counts
-	}
-	sums := make(map[tags.Tag]*tagSum)
-	return s.receivedChore(ctx, func(_ receivedPart, e *knownTag) (steps int) {
-		tally := &e.Value.Tally
-		if tally.Position == tally.Unwanted || !set.Contains(e.Tag) {
+	var sums snapshot.Received
+	return s.walkReceived(ctx, func(_ receivedPart, e *knownTag) (steps int) {
+		if !set.Contains(e.Tag) || !sums.Add(e.Tag, &e.Value.Tally) {
 			return 0
 		}
-		sum := sums[e.Tag]
-		if sum == nil && len(sums) == state.MaxTags {
-			return 0
-		}
-		if sum == nil {
-			sum = new(tagSum)
-			sums[e.Tag] = sum
-		}
-		lost := tally.Lost()
-		sum.delivered += tally.Delivered
-		sum.lost.Add(&lost)
 		return intake.StepsPerTag
-	}, func() {
-		var all []state.Tag
-		for _, tag := range slices.Sorted(maps.Keys(sums)) {
-			sum := sums[tag]
-			all = append(all, state.Tag{
-				Tag: tag, Messages: sum.delivered, LeftOut: sum.lost[subscription.CauseLeftOut], Losses: portrait.Losses(&sum.lost, new(ledger.Times)),
-			})
-		}
-		tell(all)
-	})
+	}, func() { tell(sums.States()) })
 }
 
-// portray returns the state of a receiver. Loop only.
-func (r *receiverImpl) portray(q state.Question) state.State {
-	st := r.sub.portray(q)
+// snapshot returns the state of a receiver. Loop only.
+func (r *receiverImpl) snapshot(q state.Question) state.State {
+	st := r.sub.snapshot(q)
 	st.Role = state.Receiver
 	st.Gone = r.sub.pasts.Gone(q.Peers, time.Now(), r.sub.isConnected) // no directory tells of senders
-	showPlace(r.place.at.Load(), &st)
+	snapshot.ShowPlace(r.entry.Place(), &st)
 	return st
 }
 
 // rankedSource is a publisher that may be shown.
 type rankedSource struct {
-	portrait.Rank
+	snapshot.Rank
 	src *source
 }
 
-// portray returns the state of this side. q is within its limits. Loop only.
-func (s *subscriberImpl) portray(q state.Question) state.State {
+// snapshot returns the state of this side. q is within its limits. Loop only.
+func (s *subscriberImpl) snapshot(q state.Question) state.State {
 	now := time.Now()
-	st := portrait.New(state.Subscriber, portrait.Time(now))
-	st.Tags, st.TagParts = portrait.Text(s.wanted())
-	st.Instance, st.Name, st.Host, st.Since = s.instance, s.cfg.Name, s.host, portrait.Time(s.opened)
+	st := snapshot.New(state.Subscriber, snapshot.Time(now))
+	st.Tags, st.TagParts = snapshot.Text(s.wanted())
+	st.Instance, st.Name, st.Host, st.Since = s.instance, s.cfg.Name, s.host, snapshot.Time(s.opened)
 	st.Backend, st.MaxMessageBytes = s.backends.Names(), s.cfg.MaxMessageBytes
 	c := &s.counters
 	var lost ledger.Counts
@@ -150,65 +101,62 @@ func (s *subscriberImpl) portray(q state.Question) state.State {
 	}
 	superseded := c.superseded.Load()
 	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]+superseded
-	st.Silent, st.Broken = c.silent.Load(), c.broken.all.Load()
-	st.EntryFailing, st.EntryCrowded = c.entry.failing.Load(), c.entry.crowded.Load()
-	st.Losses = portrait.Losses(&lost, &s.lostAt)
+	st.Silent, st.Broken = c.silent.Load(), c.broken.All()
+	st.EntryFailing, st.EntryCrowded = c.trouble.Failing(), c.trouble.Crowded()
+	st.Losses = snapshot.Losses(&lost, &s.lostAt)
 	st.Receiving = &state.Receiving{
 		Pages: c.pages.Load(), Overflowed: lost[ledger.Queue] + superseded, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
 	}
 	x := st.Receiving
 	x.Retained, x.RetainedBytes, x.RetainRefusals = s.retainer.Stats()
-	first := portrait.NewFirst(q.Peers, func(a, b rankedSource) int { return portrait.Before(a.Rank, b.Rank) })
+	first := topk.New(q.Peers, func(a, b rankedSource) int { return snapshot.Before(a.Rank, b.Rank) })
 	var eps []netio.Endpoint
 	for _, src := range s.sources {
 		for lane := range src.in.Lanes() {
 			st.KnownTags += src.in.Known(lane).Len()
 		}
-		if src.isConnected() {
+		if src.contact.isConnected() {
 			st.Connected++
 			eps = append(eps, src.contact.ep)
 			past := s.pasts.Of(src.contact.peer.Instance)
-			first.Add(rankedSource{portrait.Rank{CutOff: past.CutOff(now), Lost: portrait.Lost(&src.in.Sums().Losses), Name: src.contact.peer.Instance}, src})
+			first.Add(rankedSource{snapshot.Rank{CutOff: past.CutOff(now), Lost: snapshot.Lost(&src.in.Sums().Losses), Name: src.contact.peer.Instance}, src})
 		}
 	}
-	st.Path, st.ByBackend = sumPaths(eps), c.byBackend.portray()
+	st.Path, st.ByBackend = snapshot.SumPaths(eps), c.byBackend.Connected()
 	for _, r := range first.Sorted() {
-		peer, past := r.src.portray(), s.pasts.Of(r.src.contact.peer.Instance)
+		peer, past := r.src.state(), s.pasts.Of(r.src.contact.peer.Instance)
 		past.Show(&peer)
-		portrayPath(&peer, r.src.contact.ep)
-		r.src.contact.portrayPassed(&peer)
+		snapshot.ShowPath(&peer, r.src.contact.ep)
+		r.src.contact.showPassed(&peer)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st
 }
 
-// portray returns the state of a publisher, of its last connection if it has none.
-func (src *source) portray() state.Peer {
-	peer, sums := src.contact.peer.portray(src.contact.Since()), src.in.Sums()
+// state returns the state of a publisher, of its last connection if it has none.
+func (src *source) state() state.Peer {
+	peer, sums := src.contact.peer.state(src.contact.Since()), src.in.Sums()
 	peer.Messages, peer.Bytes, peer.Pages = sums.Messages, sums.Bytes, sums.Pages
-	peer.Heard = portrait.Time(src.pulse.Heard())
-	peer.LeftOut, peer.Losses = sums.Losses[subscription.CauseLeftOut]+sums.Superseded, portrait.Losses(&sums.Losses, &sums.Times)
+	peer.Heard = snapshot.Time(src.pulse.Heard())
+	peer.LeftOut, peer.Losses = sums.Losses[subscription.CauseLeftOut]+sums.Superseded, snapshot.Losses(&sums.Losses, &sums.Times)
 	return peer
 }
 
 // isConnected reports whether a publisher is connected, and both have said hello.
-func (src *source) isConnected() bool { return src.contact.Ready() && src.contact.ep != nil }
-
-// isConnected reports whether an instance is so.
 func (s *subscriberImpl) isConnected(instance string) bool {
 	src := s.sources[instance]
-	return src != nil && src.isConnected()
+	return src != nil && src.contact.isConnected()
 }
 
-// remember notes how a connection has ended.
+// remember notes how the connection to a publisher has ended.
 //
 //   - cause: nil: in order.
-func (src *source) remember(cause error) {
+func (s *subscriberImpl) remember(src *source, cause error) {
 	switch {
 	case cause != nil:
-		src.sub.pasts.Broke(src.portray(), time.Now(), cause, ErrStalled, src.sub.isConnected)
+		s.pasts.Broke(src.state(), time.Now(), cause, ErrStalled, s.isConnected)
 	case src.contact.ended:
-		src.sub.pasts.Ended(src.contact.peer.Instance)
+		s.pasts.Ended(src.contact.peer.Instance)
 	}
 }
 
@@ -241,9 +189,9 @@ func (s *subscriberImpl) listed() (e directory.Entry, ok bool) {
 	}
 	select {
 	case wanted := <-result:
-		return clientEntry(directory.Entry{
-			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Names(), Since: s.opened,
-		}, wanted, s.cfg.Monitor), true
+		return directory.Entry{
+			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Names(), Since: s.opened, Tags: wanted,
+		}, true
 	case <-s.closer.Ended():
 		return e, false
 	}
@@ -261,14 +209,15 @@ func (handle *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, 
 	if s.closed.Load() {
 		return Offers{}, ErrClosed
 	}
-	return s.asking().offers(ctx, wanted)
-}
-
-func (s *subscriberImpl) asking() offersAsked {
-	return offersAsked{s.loop, &s.work, s.closer.Ended(), func() (all []*peerContact) {
+	offers, err := workqueue.Ask(ctx, s.asked(), func(tell func(Offers)) workqueue.Job {
+		all := make([]*peerContact, 0, len(s.sources))
 		for _, src := range s.sources {
 			all = append(all, &src.contact)
 		}
-		return all
-	}, false}
+		return offersOf(ctx, all, wanted, false, tell)
+	})
+	return offers, unanswered("offers", err)
 }
+
+// asked returns what is asked for something that takes a job.
+func (s *subscriberImpl) asked() workqueue.Asked { return askedOf(s.loop, &s.work, s.closer) }

@@ -5,15 +5,15 @@ package bus
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
@@ -47,20 +47,34 @@ type SubscriberStats struct {
 	ByBackend []BackendCount // Publishers by the backend of their connections; those that there has been one of
 }
 
+// BackendCount is how many connections go by one backend.
+type BackendCount struct {
+	Backend     string // "tcp", "shm"
+	Connections int    // open now
+}
+
+// backendCounts returns counts as users see them.
+func backendCounts(of *snapshot.Backends) (all []BackendCount) {
+	for _, c := range of.All() {
+		all = append(all, BackendCount{c.Backend, c.Connected})
+	}
+	return all
+}
+
 type subscriberCounters struct {
 	publishers                                       atomic.Int64
-	byBackend                                        backendCounts // of publishers
+	byBackend                                        snapshot.Backends // of publishers
 	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
-	broken                                           endings
+	broken                                           snapshot.Endings
 	superseded                                       atomic.Uint64 // in full queues, with the policy Latest
 	lost                                             [subscription.AllCauses]atomic.Uint64
-	entry                                            entryTrouble
+	trouble                                          announce.Trouble // of the entry
 }
 
 // connected notes a connection that begins, 1, or ends, -1.
 func (c *subscriberCounters) connected(p *Peer, n int) {
 	c.publishers.Add(int64(n))
-	c.byBackend.add(p.Backend, n)
+	c.byBackend.Add(p.Backend, n)
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -77,8 +91,8 @@ func (handle *Subscriber) Stats() SubscriberStats {
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
-		NotAllowed: s.refusals.total.Load(), ByBackend: c.byBackend.stats(),
-		Losses: losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.all.Load(), OwnStalls: c.broken.own.Load(), EntryFailing: c.entry.failing.Load(),
+		NotAllowed: s.refusals.total.Load(), ByBackend: backendCounts(&c.byBackend),
+		Losses: losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.All(), OwnStalls: c.broken.Own(), EntryFailing: c.trouble.Failing(),
 	}
 }
 
@@ -149,35 +163,8 @@ func (s *subscriberImpl) statsOf(ctx context.Context, silent bool) ([]TagStats, 
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	if s.loop.OnLoop() {
-		return s.tagStats(silent), nil
-	}
-	if s.loop.OnAnyLoop() {
-		return nil, ErrOnLoop
-	}
-	result := make(chan [][]TagStats, 1)
-	if !s.loop.Post(func() {
-		s.work.Add(s.tagStatsJob(ctx, silent, func(all [][]TagStats) { result <- all }))
-	}) {
-		return nil, ErrClosed
-	}
-	select {
-	case all := <-result:
-		return sortedTagStats(all), nil
-	case <-s.closer.Ended():
-		return nil, ErrClosed
-	case <-ctx.Done():
-		return nil, fmt.Errorf("bus: tag stats: %w", context.Cause(ctx))
-	}
-}
-
-// tagStats collects the statistics at once. Loop only.
-func (s *subscriberImpl) tagStats(silent bool) (all []TagStats) {
-	job := s.tagStatsJob(context.Background(), silent, func(parts [][]TagStats) { all = sortedTagStats(parts) })
-	for done := false; !done; {
-		_, done = job(workqueue.SliceSteps)
-	}
-	return all
+	parts, err := workqueue.Ask(ctx, s.asked(), func(tell func([][]TagStats)) workqueue.Job { return s.tagStatsJob(ctx, silent, tell) })
+	return sortedTagStats(parts), unanswered("tag stats", err)
 }
 
 // sortedTagStats joins parts, each of one publisher and one SubscriptionConfig.
@@ -211,8 +198,8 @@ func (s *subscriberImpl) tagStatsJob(ctx context.Context, silent bool, tell func
 	s.laneMu.Unlock()
 	var all [][]TagStats
 	var of receivedPart // the last of all
-	return s.receivedChore(ctx, func(at receivedPart, e *knownTag) (steps int) {
-		stats, some := at.src.tagStats(configs[at.lane], e)
+	return s.walkReceived(ctx, func(at receivedPart, e *knownTag) (steps int) {
+		stats, some := tagStatsOf(at, configs[at.Lane], e)
 		if !some && (!silent || stats.Position == 0) {
 			return 0
 		}
@@ -229,52 +216,22 @@ func (s *subscriberImpl) tagStatsJob(ctx context.Context, silent bool, tell func
 type knownTag = tagmap.Entry[intake.Tag[target, gap]]
 
 // receivedPart is what was received of one lane of a publisher.
-type receivedPart struct {
-	src  *source
-	lane int
-}
+type receivedPart = intake.Part[*source]
 
-// receivedChore returns the job that calls visit for what was received of each tag, and
+// walkReceived returns the job that calls visit for what was received of each tag, and
 // then end, unless ctx ends. visit returns the steps that it has taken. Loop only.
-func (s *subscriberImpl) receivedChore(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
-	var left []receivedPart
-	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
-		for src := range sources {
-			for lane := range src.in.Lanes() {
-				left = append(left, receivedPart{src, lane})
-			}
-		}
-	}
-	place := uint64(0)
-	return func(budget int) (steps int, done bool) {
-		if ctx.Err() != nil {
-			return 1, true
-		}
-		for len(left) > 0 && steps < budget {
-			at := left[0]
-			known := at.src.in.Known(at.lane)
-			before := known.Cost()
-			place, done = known.Walk(place, (budget-steps+1)/2, func(e *knownTag) { steps += visit(at, e) })
-			if done {
-				left, place = left[1:], 0
-			}
-			steps += 1 + known.Cost() - before
-		}
-		if len(left) > 0 {
-			return steps, false
-		}
-		end()
-		return steps, true
-	}
+func (s *subscriberImpl) walkReceived(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
+	all := slices.AppendSeq(slices.Clone(s.past), maps.Values(s.sources))
+	return intake.Walk(ctx, all, func(src *source) *intake.Intake[target, gap] { return &src.in.Intake }, visit, end)
 }
 
-// tagStats returns the counters of a tag. some is false if nothing was published.
-func (src *source) tagStats(cfg SubscriptionConfig, e *knownTag) (stats TagStats, some bool) {
+// tagStatsOf returns the counters of a tag. some is false if nothing was published.
+func tagStatsOf(at receivedPart, cfg SubscriptionConfig, e *knownTag) (stats TagStats, some bool) {
 	tally := &e.Value.Tally
 	published := tally.Position - tally.Unwanted
 	lost := tally.Lost()
 	return TagStats{
-		Publisher: src.contact.peer, Since: src.met, Tag: e.Tag, Config: cfg,
+		Publisher: at.Of.contact.peer, Since: at.Of.met, Tag: e.Tag, Config: cfg,
 		Position: tally.Position, Published: published, Delivered: tally.Delivered, Losses: lossesOf(&lost),
 		Overflowed: lost[ledger.Queue],
 	}, published > 0

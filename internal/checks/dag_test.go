@@ -85,7 +85,7 @@ var table = []rule{
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
 	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "netio"}},
 	{"bus/internal/toptags", "which tags are busy depends on what was counted of them, and on no session", []string{
-		"bus/internal/fanout", "bus/internal/portrait", "bus/internal/coarseclock", "bus/state",
+		"bus/internal/fanout", "bus/internal/coarseclock", "bus/internal/topk", "bus/state",
 	}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/workqueue", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
@@ -105,13 +105,15 @@ var table = []rule{
 		"bus/internal/coarseclock", "bus/internal/ledger", "bus/internal/positions", "bus/internal/tagmap", "bus/internal/wire", "bus/internal/workqueue", "subscription", "tags",
 	}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/positions", "bus/internal/coarseclock", "subscription", "tags"}},
-	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory"}},
+	{"bus/internal/listing", "how a client is listed does not depend on what it does", []string{"bus/directory", "bus/internal/advertise", "bus/internal/announce", "bus/internal/hostaddr", "tags"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"bus/internal/ring", "subscription"}},
 	{"bus/internal/pull", "what waits for the goroutines of a subscription does not depend on the session in which it has come, or on who takes it", []string{
 		"bus/internal/mailbox", "bus/internal/retain", "bus/internal/ring", "bus/internal/wire", "subscription", "netio", "tags",
 	}},
-	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
-		"internal/build", "internal/sanitize", "bus/internal/ledger", "bus/internal/coarseclock", "bus/state", "subscription", "tags",
+	{"bus/internal/offers", "which tags peers have is said by their entries, and what a peer is does not matter", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
+	{"bus/internal/topk", "an order decides, whatever the elements are", nil},
+	{"bus/internal/snapshot", "the state of an instance is made of what is counted, and of no session", []string{
+		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/ledger", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
@@ -119,6 +121,9 @@ var table = []rule{
 	}},
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
+	{"bus/internal/announce", "what keeps an entry true depends on the directory and on the host, and not on what the instance does", []string{
+		"bus/directory", "bus/internal/advertise", "bus/internal/hostaddr", "tags",
+	}},
 	{"bus/internal/advertise", "the addresses of listeners depend on them and on the host alone", []string{"bus/directory"}},
 	{"bus/internal/ways", "how a peer is reached follows from its entry and the backends of both", []string{"bus/directory", "bus/internal/dialer", "netio"}},
 	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},

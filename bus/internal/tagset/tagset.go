@@ -13,6 +13,10 @@ import (
 	"tagbus/tags"
 )
 
+// StepsPerStep is how many steps of a tags.Budget take the time of one step of the loop
+// (workqueue.Job).
+const StepsPerStep = 16
+
 // FewTags is the most tags of a set for Few.
 const FewTags = 16
 

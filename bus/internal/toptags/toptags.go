@@ -18,7 +18,7 @@ import (
 
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/fanout"
-	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/topk"
 	"tagbus/bus/state"
 )
 
@@ -127,7 +127,7 @@ func (w *Watch) walk(now time.Time) {
 	w.step = at
 	known := w.source.KnownTags()
 	budget := max(visitsPerSecond, known/longestRound) * min(max(1, int(passed.Round(time.Second)/time.Second)), mostSeconds)
-	first := portrait.NewFirst(state.MaxTags, before)
+	first := topk.New(state.MaxTags, before)
 	w.makeRoom(known)
 	take := func(x fanout.Figures) {
 		v := w.visit(now, x)

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package portrait_test
+package snapshot_test
 
 import (
-	"cmp"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tagbus/bus/internal/ledger"
-	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/state"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -37,7 +35,7 @@ func TestTheTextOfTagsIsCutBetweenItems(t *testing.T) {
 		{"of more", tags.Of(1, 5), 3, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			text, parts := portrait.Text(test.set, test.parts)
+			text, parts := snapshot.Text(test.set, test.parts)
 			if parts != test.parts || len(text) > state.MaxTagsText {
 				t.Errorf("got %d parts and %d bytes, want %d and up to %d", parts, len(text), test.parts, state.MaxTagsText)
 			}
@@ -56,26 +54,8 @@ func TestTheTextOfTagsIsCutBetweenItems(t *testing.T) {
 	}
 }
 
-// The first of many are those that a sort would find, whatever their order.
-func TestTheFirstAreThoseOfASort(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for most := range 20 {
-		first := portrait.NewFirst(most, cmp.Compare[int])
-		var all []int
-		for range random.IntN(100) {
-			x := random.IntN(50)
-			all = append(all, x)
-			first.Add(x)
-		}
-		slices.Sort(all)
-		if got, want := first.Sorted(), all[:min(most, len(all))]; !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
-	}
-}
-
 func TestPeersInTrouble(t *testing.T) {
-	want := []portrait.Rank{
+	want := []snapshot.Rank{
 		{Stalled: true, Fullest: 0.1},
 		{Stalled: true, Lost: 5},
 		{CutOff: 3},
@@ -88,7 +68,7 @@ func TestPeersInTrouble(t *testing.T) {
 	}
 	got := slices.Clone(want)
 	slices.Reverse(got)
-	slices.SortFunc(got, portrait.Before)
+	slices.SortFunc(got, snapshot.Before)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -113,10 +93,10 @@ func TestLossesHaveTheirCauses(t *testing.T) {
 		{Cause: state.Ended, Messages: 1},
 		{Cause: state.Overflow, Messages: 6},
 	}
-	if got := portrait.Losses(&counts, &times); !slices.Equal(got, want) {
+	if got := snapshot.Losses(&counts, &times); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := portrait.Lost(&counts); got != state.Lost(want) {
+	if got := snapshot.Lost(&counts); got != state.Lost(want) {
 		t.Errorf("got %d lost, want %d", got, state.Lost(want))
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package portrait
+package snapshot
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/topk"
 	"tagbus/bus/state"
 	"tagbus/internal/sanitize"
 )
@@ -181,7 +182,7 @@ func Latest[T any](gone []T, most int, now time.Time, of func(T) (past *Past, we
 		_, bt := of(b)
 		return bt.Compare(at)
 	}
-	first := NewFirst(most, func(a, b T) int {
+	first := topk.New(most, func(a, b T) int {
 		ap, _ := of(a)
 		bp, _ := of(b)
 		return cmp.Or(cmp.Compare(bp.CutOff(now), ap.CutOff(now)), latest(a, b))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package portrait_test
+package snapshot_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/state"
 )
 
@@ -44,7 +44,7 @@ func TestPast_CutOff(t *testing.T) {
 		{"once, since it took nothing", []error{stall}, time.Minute, 1},
 		{"long ago", []error{stall, reset, reset}, 11 * time.Minute, 0},
 	} {
-		var past portrait.Past
+		var past snapshot.Past
 		for i, cause := range test.causes {
 			past.Broke(start.Add(time.Duration(i)*time.Second), cause, errStall)
 		}
@@ -57,7 +57,7 @@ func TestPast_CutOff(t *testing.T) {
 // Strangers that come once, however many, displace none that was cut off again and again, and one
 // that is connected is kept whatever comes.
 func TestPasts_Broke_isBounded(t *testing.T) {
-	var p portrait.Pasts
+	var p snapshot.Pasts
 	connected := func(instance string) bool { return instance == "connected" }
 	broke := func(instance string, after int) {
 		p.Broke(state.Peer{Instance: instance}, start.Add(time.Duration(after)*time.Second), io.EOF, errStall, connected)
@@ -95,7 +95,7 @@ func TestPasts_Broke_isBounded(t *testing.T) {
 func TestLatest(t *testing.T) {
 	type gone struct {
 		name string
-		past portrait.Past
+		past snapshot.Past
 		went time.Time
 	}
 	var all []gone
@@ -108,7 +108,7 @@ func TestLatest(t *testing.T) {
 	}
 	for most, want := range [][]string{{}, {"0"}, {"2", "0"}, {"4", "2", "0"}, {"4", "3", "2", "0"}, {"4", "3", "2", "1", "0"}} {
 		got := []string{}
-		for _, g := range portrait.Latest(all, most, start.Add(time.Minute), func(g gone) (*portrait.Past, time.Time) { return &g.past, g.went }) {
+		for _, g := range snapshot.Latest(all, most, start.Add(time.Minute), func(g gone) (*snapshot.Past, time.Time) { return &g.past, g.went }) {
 			got = append(got, g.name)
 		}
 		if !slices.Equal(got, want) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package portrait makes what the states of all instances have in common, and chooses the
+// Package snapshot makes what the states of all instances have in common, and chooses the
 // peers that they show.
-package portrait
+package snapshot
 
 import (
 	"cmp"

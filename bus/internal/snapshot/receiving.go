@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"maps"
+	"slices"
+
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/state"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// Received sums up what has come of tags, of not too many of them. The zero value has none.
+type Received struct{ sums map[tags.Tag]*received }
+
+type received struct {
+	delivered uint64
+	lost      ledger.Counts
+}
+
+// Add adds what has come of a tag of one publisher, if that is anything, and reports whether
+// it has: what is of more than state.MaxTags tags is left out.
+func (r *Received) Add(tag tags.Tag, tally *ledger.Tally) (added bool) {
+	if tally.Position == tally.Unwanted {
+		return false
+	}
+	sum := r.sums[tag]
+	if sum == nil {
+		if len(r.sums) == state.MaxTags {
+			return false
+		}
+		if r.sums == nil {
+			r.sums = make(map[tags.Tag]*received)
+		}
+		sum = new(received)
+		r.sums[tag] = sum
+	}
+	lost := tally.Lost()
+	sum.delivered += tally.Delivered
+	sum.lost.Add(&lost)
+	return true
+}
+
+// States returns the states of the tags, ascending.
+func (r *Received) States() (all []state.Tag) {
+	for _, tag := range slices.Sorted(maps.Keys(r.sums)) {
+		sum := r.sums[tag]
+		all = append(all, state.Tag{
+			Tag: tag, Messages: sum.delivered, LeftOut: sum.lost[subscription.CauseLeftOut], Losses: Losses(&sum.lost, new(ledger.Times)),
+		})
+	}
+	return all
+}
