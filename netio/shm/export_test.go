@@ -72,3 +72,29 @@ func Trusts(c Config, uid int) error {
 	c = c.withDefaults()
 	return c.trusts(unix.Ucred{Uid: uint32(uid)})
 }
+
+// WithClaim returns c, where this side says something false of itself behind its certificate.
+func WithClaim(c Config, claim func(*bond)) Config {
+	c.claim = claim
+	return c
+}
+
+// OfUser says another user.
+func OfUser(uid uint32) func(*bond) { return func(b *bond) { b.uid = uid } }
+
+// InSpace says another user namespace; 0: none.
+func InSpace(ino uint64) func(*bond) {
+	return func(b *bond) {
+		b.space = fileID{}
+		if ino > 0 {
+			b.space = fileID{1, ino}
+		}
+	}
+}
+
+// WithOtherMemory says another segment than that of the greeting.
+func WithOtherMemory(b *bond) { b.segment.ino++ }
+
+// Handshakes returns how many handshakes of accepted connections have a place, wait in
+// line, and go on without a place.
+func Handshakes(b netio.Backend) (busy, waiting, parked int) { return b.(*backend).accepts.Count() }
