@@ -98,3 +98,25 @@ func WithOtherMemory(b *bond) { b.segment.ino++ }
 // Handshakes returns how many handshakes of accepted connections have a place, wait in
 // line, and go on without a place.
 func Handshakes(b netio.Backend) (busy, waiting, parked int) { return b.(*backend).accepts.Count() }
+
+// OwnBond returns what a process says behind its certificate.
+func OwnBond() ([]byte, error) {
+	fd, mem, err := newSegment(peerShape)
+	if err != nil {
+		return nil, err
+	}
+	made := segment{fd, mem}
+	defer made.free()
+	id, err := idOf(fd)
+	own := &bond{uid: uint32(unix.Geteuid()), space: userSpace(), segment: id}
+	return own.append(nil), err
+}
+
+// ParseBond parses a bond, and returns what would be sent of it.
+func ParseBond(b []byte) ([]byte, error) {
+	parsed, err := parseBond(b)
+	if err != nil {
+		return nil, err
+	}
+	return parsed.append(nil), nil
+}
