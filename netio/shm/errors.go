@@ -46,8 +46,8 @@ var (
 	// one that has shown the certificate. One of another user stands between, and passes on what it gets.
 	ErrOtherProcess = errors.New("another process stands between this one and the owner of the certificate: look at who may write in the folder of the sockets")
 
-	// ErrUserNamespace is wrapped beside ErrHandshake: the two processes are in different user namespaces, so
-	// that the system cannot say whether the other end of the socket is of the user that it should be.
+	// ErrUserNamespace is wrapped beside ErrHandshake: the two processes are in different user namespaces, and
+	// what the system says of the user at the other end of the socket means nothing.
 	ErrUserNamespace = errors.New("the peer is in another user namespace, or one is not known (/proc), and users cannot be compared")
 
 	// ErrFolder is wrapped in the error of OpenListenEndpoint for a Config.Folder that

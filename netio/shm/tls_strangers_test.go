@@ -10,15 +10,18 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
+	"tagbus/netio/reactor"
 	"tagbus/netio/shm"
 )
 
@@ -130,6 +133,32 @@ func TestTLS_whatFollowsTheHandshake(t *testing.T) {
 	s.isWellFor(t, cfg)
 	if got := s.b.Stats().Accepted + hasty.b.Stats().Accepted; got != 1 {
 		t.Errorf("Stats: got %d accepted, want only the peer that is in order", got)
+	}
+}
+
+// TestTLS_anotherProtocolListens: what answers speaks TLS, and not this.
+func TestTLS_anotherProtocolListens(t *testing.T) {
+	ca := pki.New(t, "ca")
+	own := ca.Issue(t, "peer", nil)
+	cfg := shm.Config{TLS: tlsOf(ca, own), Folder: folder(t)}
+	l, err := net.Listen("unix", filepath.Join(cfg.Folder, relayName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			_ = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{"tagbus/1"}}).Handshake()
+			_ = c.Close()
+		}
+	}()
+	w := newWatcher()
+	b, _ := backendtest.Open(t, reactor.Config{}, w, opener(cfg))
+	if err := b.OpenEndpoint(netip.MustParseAddrPort(relayName), netio.Params{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := next(t, "OnConnectionRefused", w.Refused); !errors.Is(err, shm.ErrNoProtocol) {
+		t.Errorf("got %v, want %v", err, shm.ErrNoProtocol)
 	}
 }
 
