@@ -39,14 +39,21 @@ func (b *bed) both(m *member, open netio.Opener) netio.Opener {
 	}
 	return multi.Opener(multi.Part{Open: func(h netio.Handler) (netio.Backend, error) {
 		near, err := b.near.Opener(m.loop, memnet.Config{Name: "near", Host: m.host})(h)
-		return &nearBackend{near, m.host}, err
+		return &nearBackend{near, m.host, &b.shared}, err
 	}}, multi.Part{Open: open})
 }
 
 // nearBackend is one for processes of one host.
 type nearBackend struct {
 	netio.Backend
-	host netip.Addr
+	host   netip.Addr
+	shared *bool
+}
+
+// OpenListenEndpoint implements netio.Backend. It notes whether peers can be given the memory of what is sent.
+func (b *nearBackend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	_, *b.shared = netio.RegionFile(p.ZeroCopy.Region)
+	return b.Backend.OpenListenEndpoint(addr, p)
 }
 
 // NewName implements netio.NamedBackend.

@@ -33,8 +33,9 @@ type bed struct {
 	regionOnly bool               // publishers send only from memory of their pools
 	direct     func(size int) int // see memnet.Config; nil: all
 
-	shows []*x509.Certificate // by what is opened next
-	near  *memnet.Network     // a better way to each other for what is opened next; nil: none
+	shows  []*x509.Certificate // by what is opened next
+	near   *memnet.Network     // a better way to each other for what is opened next; nil: none
+	shared bool                // the pool of the last one that listens by near
 }
 
 func newBed(tb testing.TB) *bed {

@@ -148,7 +148,8 @@ func (c *Sending) checkMemory() error {
 
 // memory makes that memory: the pool of the pages, and the cache, or nil.
 //
-//   - share: other processes of the host are to read the pages.
+//   - share: other processes of the host are to read the pages. A process that maps the pool can read all of
+//     it: where Access decides what peers may have, each gets its own copy in the memory of its connection.
 //   - Errors: netio.ErrNoMemory and others of the system, wrapped as by checkMemory.
 func (c *Sending) memory(share bool) (pool *netio.Pool, kept *cache.Cache, err error) {
 	newPool := netio.NewPool

@@ -232,12 +232,17 @@ func (e *EventsDroppedError) Error() string {
 func (*EventsDroppedError) Is(target error) bool { return target == ErrEventsDropped }
 
 // BackendError is the cause of a Refused event: the entry in the directory names
-// another backend than that of this program, so it cannot be dialed.
+// another backend than that of this program, so it cannot be dialed; or one that both have is within a
+// host, and could not be used.
 type BackendError struct {
 	Role   directory.Role // of the entry
 	Theirs string         // the backend of the entry: "rdma:verbs"
 	Ours   string         // the backend of this program: "tcp"
+	Err    error          // of the way within the host that both have; nil: the peer is elsewhere, or there is none
 }
+
+// Unwrap returns Err.
+func (e *BackendError) Unwrap() error { return e.Err }
 
 // Error says what both speak, and what to do.
 func (e *BackendError) Error() string {
@@ -245,8 +250,12 @@ func (e *BackendError) Error() string {
 	if e.Role == directory.Receiver {
 		them, us = "receiver", "sender"
 	}
-	return sanitize.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
+	text := sanitize.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
 		them, e.Theirs, us, e.Ours, e.Theirs)
+	if e.Err != nil {
+		text += sanitize.Linef("; %s", sanitize.Error(e.Err))
+	}
+	return text
 }
 
 // PanicError is the cause of a Problem event for a message whose handler

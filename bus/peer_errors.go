@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
 )
@@ -44,8 +45,15 @@ func (e *LoopbackError) Error() string {
 func (e *LoopbackError) Unwrap() error { return e.Err }
 
 // explain returns the error of a try to connect: a *LoopbackError if the reason is that
-// the peer announces itself to its own host only.
+// the peer announces itself to its own host only; a *BackendError if this program has no other way to it than
+// one within the host.
 func (c *peerContact) explain(err error) error {
+	if c.ours.OnlyWithin(c.entry) {
+		if errors.Is(err, netio.ErrElsewhere) {
+			err = nil
+		}
+		return &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names(), err}
+	}
 	if c.entry.Host == "" || c.host == "" || c.entry.Host == c.host || len(c.Addresses) == 0 || c.ours.Named(c.entry.Backend) == nil {
 		return err
 	}

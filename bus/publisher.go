@@ -177,11 +177,8 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 		return nil, err
 	}
 	p.loop = p.backend.Loop()
-	p.backends, err = backendsFor(p.backend, cfg.Access)
-	if err != nil {
-		return nil, errors.Join(err, p.backend.Close())
-	}
-	pool, cache, err := cfg.memory(p.backends.Shares())
+	p.backends = ways.Of(p.backend)
+	pool, cache, err := cfg.memory(p.backends.Shares() && cfg.Access == nil)
 	if err != nil {
 		return nil, errors.Join(err, p.backend.Close())
 	}

@@ -51,17 +51,6 @@ func tooMany(kind error, full *admission.Full, limit string) error {
 	return fmt.Errorf("%w: %d, the most it allows: raise %s", kind, full.Taken, limit)
 }
 
-// backendsFor returns the backends by which peers are reached.
-//
-// Errors: ErrInvalidConfig, wrapped, if there is none for peers that Access decides of.
-func backendsFor(b netio.Backend, access Access) (ways.Backends, error) {
-	all := ways.Of(b, access != nil)
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: Access is set, and processes that share memory by the backend %s can read all of it: use tcp or tls", ErrInvalidConfig, b.Name())
-	}
-	return all, nil
-}
-
 // peerOf returns the peer that has said hello.
 func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote(), Backend: ep.Backend()}
@@ -147,7 +136,7 @@ func (c *peerContact) describe() *Peer {
 func (c *peerContact) speakable(fits error) bool {
 	err := fits
 	if len(c.Addresses) == 0 {
-		err = &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names()}
+		err = &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names(), nil}
 	}
 	if err != nil {
 		c.reportRefusal(err)

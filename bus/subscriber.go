@@ -157,9 +157,7 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	s.loop = s.backend.Loop()
-	if s.backends, err = backendsFor(s.backend, s.cfg.Access); err != nil {
-		return errors.Join(err, s.backend.Close())
-	}
+	s.backends = ways.Of(s.backend)
 	s.work = workqueue.New(s.loop.Post)
 	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)

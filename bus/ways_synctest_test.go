@@ -237,16 +237,50 @@ func TestReceiver_sendersHaveTheirBestWay(t *testing.T) {
 	})
 }
 
-// Where it is decided what a peer may have, no process shares memory with another.
-func TestAccess_nothingIsWithinTheHost(t *testing.T) {
+// Where it is decided what a peer may have, processes of the host are reached by the better way, too, and none
+// can map the pool, in which the pages of all tags are.
+func TestAccess_noPoolIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBedOfTwo(t)
-		x := b.site(`{"rules":[{"who":"anonymous","publish":"1"}]}`)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("")}})
-		entries, err := b.dir.List()
+		x := b.site(`{"rules":[{"who":"anonymous","publish":"1-2","subscribe":"1"}]}`)
+		probe, err := netio.AllocSharedRegion(1)
 		must(t, err)
-		if st, err := p.State(t.Context(), allPeers); err != nil || st.Backend != "memory" || len(entries[0].Ways) != 0 {
-			t.Errorf("got the backends %q and the ways %v, %v, want memory alone", st.Backend, entries[0].Ways, err)
+		_, has := netio.RegionFile(probe) // a build with the race detector has none
+		must(t, netio.FreeRegion(probe))
+		for guarded, access := range map[bool]bus.Access{false: nil, true: x.as("")} {
+			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: access}})
+			if st, err := p.State(t.Context(), allPeers); err != nil || st.Backend != "near,memory" {
+				t.Errorf("with Access %t: got the backends %q, %v, want both", guarded, st.Backend, err)
+			}
+			if want := has && !guarded; b.shared != want {
+				t.Errorf("with Access %t: got a pool that is shared: %t, want %t", guarded, b.shared, want)
+			}
+			must(t, p.Close())
+		}
+	})
+}
+
+// What a policy forbids it forbids by all ways, and a change of it holds for all of them.
+func TestAccess_holdsByTheBetterWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBedOfTwo(t)
+		x := b.site(`{"rules":[{"who":"anonymous","publish":"1-2","subscribe":"1"}]}`)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: x.as("")}})
+		s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("")}})
+		got := newCollector()
+		_, err := s.Subscribe(tags.Of(1, 2), got.handle)
+		must(t, err)
+		synctest.Wait()
+		publishEach(t, p, 1, 2)
+		st, err := s.State(t.Context(), allPeers)
+		if must(t, err); backendsOf(st) != "near" || len(got.data[1]) != 1 || len(got.data[2]) != 0 {
+			t.Errorf("got %d and %d messages by %q, want 1 and 0 by near", len(got.data[1]), len(got.data[2]), backendsOf(st))
+		}
+		x.change(`{"rules":[{"who":"anonymous","publish":"1-2","subscribe":"2"}]}`)
+		time.Sleep(10 * time.Second)
+		publishEach(t, p, 1, 2)
+		if len(got.data[1]) != 1 || len(got.data[2]) != 1 {
+			t.Errorf("after a change: got %d and %d messages, want 1 and 1", len(got.data[1]), len(got.data[2]))
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"tagbus/bus/directory/signed"
 	"tagbus/identity"
 	"tagbus/internal/testkit/pki"
+	"tagbus/netio/shm"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -22,40 +23,70 @@ import (
 // process returns a node of a process with a certificate.
 func process(t *testing.T, bed string, ca *pki.Issued, name, policy string) *node.Node {
 	t.Helper()
-	dir := t.TempDir()
-	own := ca.Issue(t, name)
-	file := ""
+	n, _ := processBy(t, node.Config{Bus: bed, Backend: "tls"}, ca, name, policy)
+	return n
+}
+
+// processBy returns a node of a process with a certificate and a configuration, and its files. An empty
+// name is a process without a certificate.
+func processBy(t *testing.T, cfg node.Config, ca *pki.Issued, name, policy string, changes ...pki.Change) (*node.Node, *ownFiles) {
+	t.Helper()
+	f := &ownFiles{dir: t.TempDir()}
+	var c access.Config
 	if policy != "" {
-		file = pki.Write(t, dir, "policy.json", []byte(policy))
+		c.Policy = pki.Write(t, f.dir, "policy.json", []byte(policy))
 	}
-	a, err := access.Open(access.Config{
-		Identity: identity.Config{
-			Certificate: pki.Write(t, dir, "own.pem", pki.PEM(own)),
-			Key:         pki.Write(t, dir, "own.key", own.KeyPEM(t)),
-			CA:          pki.Write(t, dir, "ca.pem", pki.PEM(ca)),
-		},
-		Policy: file,
-	})
+	if name != "" {
+		own := ca.Issue(t, name, changes...)
+		f.own = own
+		c.Identity = identity.Config{
+			Certificate: pki.Write(t, f.dir, "own.pem", pki.PEM(own)),
+			Key:         pki.Write(t, f.dir, "own.key", own.KeyPEM(t)),
+			CA:          pki.Write(t, f.dir, "ca.pem", pki.PEM(ca)),
+			Revoked:     []string{pki.Write(t, f.dir, "ca.crl", ca.Revoke(t, time.Now().Add(time.Hour)))},
+		}
+	}
+	a, err := access.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Close)
-	n, err := node.Open(node.Config{Bus: bed, Backend: "tls", Access: a})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
+	cfg.Access, f.access = a, a
+	return openNodeWith(t, cfg), f
 }
 
-// TestNode_accessOverTLS: one process may publish, one may have half of it, one nothing.
-func TestNode_accessOverTLS(t *testing.T) {
+// ownFiles are those of a process.
+type ownFiles struct {
+	dir    string
+	access *access.Access
+	own    *pki.Issued // nil: without a certificate
+}
+
+// write replaces a file, and makes the process read all again.
+func (f *ownFiles) write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	pki.Write(t, f.dir, name, data)
+	if err := f.access.Reload(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNode_access: one process may publish, one may have half of it, one nothing. That is so over TLS, by shared
+// memory, and where a process chooses.
+func TestNode_access(t *testing.T) {
+	for backend, want := range map[string]string{"tls": "tls", "shm": "shm", "shm,tls": "shm", "auto": "shm"} {
+		t.Run(backend, func(t *testing.T) { accessBy(t, backend, want) })
+	}
+}
+
+func accessBy(t *testing.T, backend, want string) {
+	t.Helper()
 	const policy = `{"rules":[{"who":"uri:spiffe://x/daq","publish":"1-2"},{"who":"uri:spiffe://x/dcs","subscribe":"1"}]}`
-	bed, ca := t.TempDir(), pki.NewCA(t, "cn:site")
+	cfg, ca := node.Config{Bus: t.TempDir(), Backend: backend, SHM: shm.Config{Folder: shortFolder(t)}}, pki.NewCA(t, "cn:site")
+	process := func(name string) *node.Node {
+		n, _ := processBy(t, cfg, ca, name, policy)
+		return n
+	}
 	refused := make(chan error, 100)
 	note := func(e bus.Event) {
 		if e.Kind == bus.Refused {
@@ -65,11 +96,15 @@ func TestNode_accessOverTLS(t *testing.T) {
 			}
 		}
 	}
-	p, err := process(t, bed, ca, "uri:spiffe://x/daq", policy).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Common: bus.Common{OnEvent: note}})
+	p, err := process("uri:spiffe://x/daq").NewPublisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Common: bus.Common{OnEvent: note}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := process(t, bed, ca, "uri:spiffe://x/dcs", policy).NewSubscriber(bus.SubscriberConfig{})
+	half, err := process("uri:spiffe://x/dcs").NewSubscriber(bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
+		if e.Kind == bus.Connected && e.Peer.Backend != want {
+			t.Errorf("got a connection by %s, want %s", e.Peer.Backend, want)
+		}
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +112,7 @@ func TestNode_accessOverTLS(t *testing.T) {
 	if _, err := half.Subscribe(tags.Of(1, 2), func(m bus.Message) { got <- m.Tag }); err != nil {
 		t.Fatal(err)
 	}
-	none, err := process(t, bed, ca, "uri:spiffe://x/none", policy).NewSubscriber(bus.SubscriberConfig{})
+	none, err := process("uri:spiffe://x/none").NewSubscriber(bus.SubscriberConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,8 +66,10 @@ func (c Config) names() []string {
 	switch {
 	case !c.automatic():
 		return strings.Split(c.Backend, ",")
-	case c.Access != nil: // what it decides would not hold in shared memory
-		return []string{"tcp"}
+	case c.TLS != nil:
+		return []string{"shm", "tls"}
+	case c.Access != nil: // without the fabrics, of which nothing says who is there
+		return []string{"shm", "tcp"}
 	case rdma.Likely() && c.suitsLoops() == "":
 		return []string{"shm", "rdma:verbs", "tcp"}
 	}
@@ -81,6 +83,9 @@ func (c Config) part(name string, loop *reactor.EventLoop, workers []*reactor.Ev
 	kind, provider, _ := strings.Cut(name, ":")
 	switch {
 	case name == "shm":
+		if c.SHM.TLS = nil; c.TLS != nil {
+			c.SHM.TLS = &shm.TLS{Server: c.TLS.Server, Client: c.TLS.Client, HandshakeTimeout: c.TLS.HandshakeTimeout, MaxHandshakes: c.TLS.MaxHandshakes}
+		}
 		return shm.Opener(loop, c.SHM), errors.Join(c.SHM.Validate(), suits(c.SHM.Config))
 	case name == "tcp" || name == "tls":
 		if c.TCP.UserTimeout == 0 {
@@ -115,13 +120,27 @@ func (c Config) suitsLoops() string {
 // logger returns the logger of what concerns the node itself.
 func (c Config) logger() *slog.Logger { return cmp.Or(c.Logger, slog.Default()) }
 
-// credentials returns the certificates of the backend tls: those of Access by default.
+// credentials returns the certificates of the backends tls and shm: those of Access by default, unless
+// a backend is named that would not use them.
 func (c Config) credentials() *tcp.TLS {
-	if c.TLS != nil || c.Backend != "tls" || c.Access == nil || c.Access.Identity() == nil {
+	if c.TLS != nil || c.Access == nil || c.Access.Identity() == nil || !c.takesCertificates() {
 		return c.TLS
 	}
 	store := c.Access.Identity()
 	return &tcp.TLS{Server: store.Server, Client: store.Client}
+}
+
+// takesCertificates reports whether all backends ask peers for certificates.
+func (c Config) takesCertificates() bool {
+	if c.automatic() {
+		return true
+	}
+	for _, name := range strings.Split(c.Backend, ",") {
+		if name != "tls" && name != "shm" {
+			return false
+		}
+	}
+	return true
 }
 
 // guard gives the Access of the node to what names none.
@@ -136,17 +155,20 @@ func (n *Node) guard(a *bus.Access) {
 // Errors: ErrNoCredentials, ErrNotSecure, netio.ErrInvalidConfig, wrapped.
 func (c Config) suitsTLS() error {
 	list := "," + c.Backend + ","
-	switch set := c.TLS != nil || c.TCP.TLS != nil; {
-	case c.Backend != "tls" && strings.Contains(list, ",tls,"):
-		return fmt.Errorf("%w by all: Backend is %q, and only tls encrypts and asks for certificates: want tls alone", ErrNotSecure, c.Backend)
-	case c.Backend != "tls" && set && strings.Contains(list, ",rdma"):
+	needs := strings.Contains(list, ",tls,")
+	switch set := c.TLS != nil || c.TCP.TLS != nil || c.SHM.TLS != nil; {
+	case set && strings.Contains(list, ",rdma"):
 		return fmt.Errorf("%w: Backend is %q, and RDMA moves the data past any encryption: use the backend tls, or leave TLS nil and see to the fabric", ErrNotSecure, c.Backend)
-	case c.Backend != "tls" && set:
-		return fmt.Errorf("%w: Backend is %q, want tls", ErrNotSecure, c.Backend)
-	case c.Backend != "tls":
-		return nil
-	case c.TLS == nil:
+	case needs && !c.takesCertificates():
+		return fmt.Errorf("%w by all: Backend is %q, and only tls and shm ask for certificates: want tls alone, or shm,tls", ErrNotSecure, c.Backend)
+	case set && !c.takesCertificates():
+		return fmt.Errorf("%w: Backend is %q, want tls, or shm,tls", ErrNotSecure, c.Backend)
+	case set && c.TLS == nil:
+		return fmt.Errorf("%w: they are set in TCP.TLS or SHM.TLS, want them in Config.TLS", ErrNotSecure)
+	case c.TLS == nil && needs:
 		return fmt.Errorf("%w: Config.TLS is nil, and Config.Access has no certificates: want one of them", ErrNoCredentials)
+	case c.TLS == nil:
+		return nil
 	}
 	if err := c.TLS.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoCredentials, err)

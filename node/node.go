@@ -56,22 +56,23 @@ type Config struct {
 	// "rdma:PROVIDER", and with "/rdm" behind the last without connections where the provider
 	// has them, too. Several have commas between them, the best one first: "shm,rdma:verbs,tcp".
 	// What listens does so by all of them, and what dials uses the best one that the peer
-	// has and that works. Peers that know only one use the last. "tls" is "tcp" with TLS 1.3, needs
-	// TLS, and stands alone.
+	// has and that works. Peers that know only one use the last. "tls" is "tcp" with TLS 1.3, and needs
+	// TLS. With TLS, "shm" asks for certificates, too, and others stand in no list.
 	//
 	// Default "auto": "shm,tcp", with "rdma:verbs" between them where this program and this
-	// host have it, without what cannot be opened. With Access it is "tcp".
+	// host have it, without what cannot be opened. With TLS it is "shm,tls", and with Access "shm,tcp".
 	Backend string
 
 	// Access decides for everything that is opened on the node which peers may do what, unless
-	// its own configuration names another one. Its certificates are those of the backend tls,
+	// its own configuration names another one. Its certificates are those of the backends tls and shm,
 	// and sign the entries of the directory; entries of others count only if they are signed,
 	// by a principal that may announce their tags (package bus/directory/signed).
 	// The node does not close it. Default: every peer may do everything.
 	Access *access.Access
 
-	// TLS has the certificates of the backend tls, which no other backend takes. Default:
-	// those of Access.
+	// TLS has the certificates of the backends tls and shm, which no other backend takes. Default:
+	// those of Access. Over shm the ServerName of a client that names none is the name of a socket, which
+	// stands in no certificate: then connections are by tls.
 	TLS *tcp.TLS
 
 	Loop reactor.Config
@@ -90,7 +91,7 @@ type Config struct {
 	// dead subscribers; set a UserTimeout if they are switched off.
 	TCP tcp.Config
 
-	// SHM tunes the backend shm. Processes that are to share memory have the same Folder in it.
+	// SHM tunes the backend shm, except its own TLS, which TLS replaces. Processes that are to share memory have the same Folder in it.
 	SHM shm.Config
 
 	// RDMA tunes the backend rdma. The provider of Backend, if it names one, goes

@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/internal/testkit/pki"
+	"tagbus/netio/shm"
 	"tagbus/netio/tcp"
 	"tagbus/node"
 	"tagbus/tags"
@@ -77,8 +78,13 @@ func TestOpen_saysWhatIsWrongWithCertificates(t *testing.T) {
 	}{
 		{"tls without certificates", node.Config{Bus: t.TempDir(), Backend: "tls"}, node.ErrNoCredentials, "Config.TLS is nil, and Config.Access has no certificates: want one of them"},
 		{"tls with half of them", node.Config{Bus: t.TempDir(), Backend: "tls", TLS: &tcp.TLS{Server: none}}, node.ErrNoCredentials, "TLS.Client is nil"},
-		{"tcp with certificates", node.Config{Bus: t.TempDir(), TLS: &tcp.TLS{}}, node.ErrNotSecure, `Backend is "", want tls`},
-		{"tcp with certificates of its own", node.Config{Bus: t.TempDir(), Backend: "tcp", TCP: tcp.Config{TLS: &tcp.TLS{}}}, node.ErrNotSecure, `Backend is "tcp", want tls`},
+		{"tcp with certificates", node.Config{Bus: t.TempDir(), Backend: "tcp", TLS: &tcp.TLS{}}, node.ErrNotSecure, `Backend is "tcp", want tls, or shm,tls`},
+		{"tcp with certificates of its own", node.Config{Bus: t.TempDir(), Backend: "tcp", TCP: tcp.Config{TLS: &tcp.TLS{}}}, node.ErrNotSecure, `Backend is "tcp", want tls, or shm,tls`},
+		{"certificates for one of two", node.Config{Bus: t.TempDir(), Backend: "shm,tcp", TLS: &tcp.TLS{}}, node.ErrNotSecure, `Backend is "shm,tcp", want tls, or shm,tls`},
+		{"tls beside tcp", node.Config{Bus: t.TempDir(), Backend: "tcp,tls", TLS: &tcp.TLS{}}, node.ErrNotSecure, "only tls and shm ask for certificates"},
+		{"certificates of shm alone", node.Config{Bus: t.TempDir(), Backend: "shm", SHM: shm.Config{TLS: &shm.TLS{}}}, node.ErrNotSecure, "want them in Config.TLS"},
+		{"shm and tls without certificates", node.Config{Bus: t.TempDir(), Backend: "shm,tls"}, node.ErrNoCredentials, "want one of them"},
+		{"auto with half of them", node.Config{Bus: t.TempDir(), TLS: &tcp.TLS{Client: none}}, node.ErrNoCredentials, "TLS.Server is nil"},
 		{"RDMA with certificates", node.Config{Bus: t.TempDir(), Backend: "rdma", TLS: &tcp.TLS{}}, node.ErrNotSecure, "RDMA moves the data past any encryption"},
 	}
 	for _, test := range tests {

@@ -24,6 +24,7 @@ const (
 	MaxAddresses     = 64        // number of Entry.Addresses, and of those of a Way
 	MaxWays          = 8         // number of Entry.Ways
 	MaxProofBytes    = 16 << 10  // length of Entry.Proof
+	MaxWaysProof     = 2 << 10   // length of Entry.WaysProof
 	MaxSizeBytes     = 1<<30 - 1 // largest PageBytes and MaxMessageBytes: sizes have 30 bits in a page
 	maxZoneBytes     = 200       // length of the zone of an address: a network interface's name, or the address on a fabric that has others than IP
 	shownBytes       = 80        // how much of a refused value an error shows
@@ -47,7 +48,7 @@ const (
 func (r Role) IsClient() bool { return r == Subscriber || r == Sender }
 
 // Entry is what a publisher, a receiver or a client says of itself. The zero value is not
-// valid. It may be copied; the copies share Addresses, Ways and Proof.
+// valid. It may be copied; the copies share Addresses, Ways, Proof and WaysProof.
 type Entry struct {
 	Instance        string           // id of the publisher, from nuid: unique per process start; 1..64 letters, digits, - and _
 	Name            string           // what people call the publisher; may be empty; at most 255 bytes of printable text
@@ -64,6 +65,7 @@ type Entry struct {
 	Since           time.Time        // by the publisher's clock, when it announced what was last added to Tags; 1970..2262, or zero if unknown
 	Monitor         netip.AddrPort   // where its process serves metrics and its state by HTTP; zero if it does not, otherwise as one of Addresses
 	Proof           []byte           // what shows which process announced the entry, as package signed writes it; at most 16 KiB; may be empty
+	WaysProof       []byte           // the same for Ways, of which programs that do not know them verify nothing; at most 2 KiB; may be empty
 	Signer          string           // the principal that the Proof is of, once package signed has verified it; never stored, and "" in what is announced
 }
 
@@ -103,6 +105,9 @@ func (e Entry) Validate() error {
 	}
 	if len(e.Proof) > MaxProofBytes {
 		refuse("Proof", fmt.Sprintf("(%d bytes)", len(e.Proof)), "must be at most 16384 bytes")
+	}
+	if len(e.WaysProof) > MaxWaysProof {
+		refuse("WaysProof", fmt.Sprintf("(%d bytes)", len(e.WaysProof)), "must be at most 2048 bytes")
 	}
 	if e.PID < 0 {
 		refuse("PID", strconv.Itoa(e.PID), "must not be negative; 0 stands for unknown")
@@ -187,7 +192,7 @@ func (e Entry) Equal(other Entry) bool {
 		e.PID == other.PID && e.Mirror == other.Mirror && e.Role == other.Role && e.Backend == other.Backend &&
 		slices.Equal(e.Addresses, other.Addresses) && slices.EqualFunc(e.Ways, other.Ways, Way.equal) && e.Tags.Equal(other.Tags) &&
 		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since) &&
-		e.Monitor == other.Monitor && bytes.Equal(e.Proof, other.Proof) && e.Signer == other.Signer
+		e.Monitor == other.Monitor && bytes.Equal(e.Proof, other.Proof) && bytes.Equal(e.WaysProof, other.WaysProof) && e.Signer == other.Signer
 }
 
 // Clone returns a copy that shares nothing that can be changed.
@@ -196,7 +201,7 @@ func (e Entry) Clone() Entry {
 	for i := range e.Ways {
 		e.Ways[i].Addresses = slices.Clone(e.Ways[i].Addresses)
 	}
-	e.Proof = slices.Clone(e.Proof)
+	e.Proof, e.WaysProof = slices.Clone(e.Proof), slices.Clone(e.WaysProof)
 	return e
 }
 

@@ -97,7 +97,7 @@ func (o *Observer) greeter() (*greeter, error) {
 	if g.backend, err = o.open(g); err != nil {
 		return nil, err
 	}
-	g.ours, g.loop = ways.Of(g.backend, false), g.backend.Loop()
+	g.ours, g.loop = ways.Of(g.backend), g.backend.Loop()
 	o.greeting = g
 	return g, nil
 }

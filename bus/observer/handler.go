@@ -59,6 +59,12 @@ func reasonOf(m *subscription.Refused) string { return sanitize.Line(m.Reason) }
 // is for its own host only.
 func (p *peer) explain(err error) error {
 	e := &p.entry
+	if p.o.ours.OnlyWithin(*e) {
+		if errors.Is(err, netio.ErrElsewhere) {
+			err = nil
+		}
+		return &bus.BackendError{Role: e.Role, Theirs: ways.Text(*e), Ours: p.o.ours.Names(), Err: err}
+	}
 	if e.Host == "" || p.o.host == "" || e.Host == p.o.host || len(e.Addresses) == 0 {
 		return err
 	}

@@ -98,7 +98,7 @@ func New(open netio.Opener, cfg Config) (*Observer, error) {
 	if o.backend, err = open(handler{o}); err != nil {
 		return nil, err
 	}
-	o.ours, o.loop = ways.Of(o.backend, false), o.backend.Loop()
+	o.ours, o.loop = ways.Of(o.backend), o.backend.Loop()
 	// No try follows another by itself, so the delays mean nothing.
 	o.dialer = dialer.NewDialer(&o.alarms, cfg.Timeout, cfg.Timeout, cfg.Timeout)
 	if err = alarm.Open(&o.alarms, o.loop.NewTimer); err != nil {

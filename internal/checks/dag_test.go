@@ -209,6 +209,7 @@ var table = []rule{
 		"internal/alarm", "netio", "internal/invariants", "netio/reactor",
 	}},
 	{"internal/invariants", "what a debug build checks depends on nothing", nil},
+	{"netio/internal/mutual", "when a handshake is computed, and what its configuration may say, does not depend on the backend", []string{"internal/validate", "netio", "golang.org/x/sys/unix"}},
 	{"netio/internal/spread", "several loops for one backend: it knows the contract and the loop, not the backends", []string{
 		"netio", "netio/internal/handover", "internal/invariants", "netio/reactor",
 	}},
@@ -220,10 +221,10 @@ var table = []rule{
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/validate", "internal/sanitize", "internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/mutual", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/shm", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/sealed", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/mutual", "netio/internal/sealed", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/multi", "several backends are one whatever they are", []string{"netio"}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{

@@ -30,18 +30,27 @@ func (b *backend) newAccepted(l *listenEndpoint, fd int) (*endpoint, error) {
 	e.credentials = who
 	e.state = greeted
 	e.LocalAddr = l.Address
-	if e.registration, err = b.EventLoop.Register(fd, edges, e); err != nil {
+	if b.config.TLS != nil {
+		e.secure, err = newSecure(e, false, l.uid, &l.lent)
+	}
+	if err == nil {
+		e.registration, err = b.EventLoop.Register(fd, edges, e)
+	}
+	if err != nil {
 		e.RetirePool()
 		delete(b.ports, port)
 		return nil, err
 	}
 	e.listener = l
 	e.place = b.endpoints.PushBack(e)
-	e.stranger = b.strangers.PushBack(e)
+	b.strangers.add(e)
 	b.accepted++
 	e.limit.F = func() { e.dismiss(netio.ErrTimeout) }
 	return e, nil
 }
+
+// limitStranger limits the time that the other side has to introduce itself.
+func (e *endpoint) limitStranger() { e.backend.Alarms.Set(&e.limit, e.backend.config.greeting) }
 
 // lastPort is that of the connection that was accepted last in this process.
 var lastPort atomic.Uint32
@@ -63,6 +72,10 @@ func (e *endpoint) greet() {
 	if e.waiting != nil {
 		return
 	}
+	if e.isSecuring() {
+		e.greetSecure()
+		return
+	}
 	g, files, err := receiveGreeting(e.fd)
 	if errors.Is(err, unix.EAGAIN) {
 		return
@@ -76,8 +89,7 @@ func (e *endpoint) greet() {
 	}
 	b := e.backend
 	b.Alarms.Cancel(&e.limit)
-	b.strangers.Remove(e.stranger)
-	e.stranger = nil
+	b.strangers.remove(e)
 	e.greeting = g
 	e.listener.commitment.admit(e)
 }
@@ -105,19 +117,19 @@ func (e *endpoint) dismiss(err error) {
 		b.Counters.AcceptShed.Add(1)
 	default:
 		b.Counters.AcceptErrors.Add(1)
-		b.config.Logger.Debug("shm: an accepted connection was dismissed", "addr", e.LocalAddr, "pid", e.credentials.Pid, "uid", e.credentials.Uid, "err", err)
+		e.listener.tellDismissed(e, err)
 	}
 	e.end(nil)
 }
 
-// displaceStranger ends the accepted connection that has been silent for longest. It
+// displaceStranger ends an accepted connection that has not introduced itself. It
 // reports whether there was one.
 func (b *backend) displaceStranger() bool {
-	first := b.strangers.Front()
+	first := b.strangers.first()
 	if first == nil {
 		return false
 	}
-	first.Value.(*endpoint).end(nil)
+	first.end(nil)
 	return true
 }
 
@@ -134,14 +146,14 @@ func (e *endpoint) introduce(port uint16) error {
 		lent = &e.listener.lent
 	}
 	g := greeting{shape: b.config.shape(), region: int64(len(lent.region)), boot: bootID(), port: port}
-	fd, mem, err := newSegment(g.shape)
+	made, err := e.segment(g.shape)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	e.own, e.region = mem, lent.region
-	set(&pageOf(mem).sleep, 1)
-	files := [2]int{fd, lent.fd}
+	defer func() { _ = unix.Close(made.fd) }()
+	e.own, e.region = made.mem, lent.region
+	set(&pageOf(made.mem).sleep, 1)
+	files := [2]int{made.fd, lent.fd}
 	err = sendGreeting(e.fd, &g, files[:g.files()]...)
 	if e.dial != nil {
 		e.dial.lent.close()
@@ -149,10 +161,24 @@ func (e *endpoint) introduce(port uint16) error {
 	return err
 }
 
+// segment returns the segment of this side: with TLS the one that the certificate is bound to.
+func (e *endpoint) segment(s shape) (segment, error) {
+	if e.secure != nil {
+		return e.secure.take(), nil
+	}
+	fd, mem, err := newSegment(s)
+	return segment{fd, mem}, err
+}
+
 // mapPeer maps the memory of the other side, and closes its files. Errors: ErrHandshake,
 // wrapped; netio.ErrNoMemory, and others of the system.
 func (e *endpoint) mapPeer(g *greeting, files []int) (err error) {
 	defer closeAll(files)
+	if e.secure != nil {
+		if err = e.secure.theirs.holds(files); err != nil {
+			return &tlsError{err}
+		}
+	}
 	if e.peer, err = mapPeer(files[0], int64(g.shape.bytes())); err != nil {
 		return err
 	}

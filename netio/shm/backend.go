@@ -10,12 +10,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/mutual"
 	"tagbus/netio/reactor"
 )
 
@@ -43,12 +46,17 @@ type backend struct {
 	memory memory
 	swept  bool // guarded by Mu
 
+	accepts    mutual.Desk // the handshakes of accepted endpoints, with TLS
+	dials      mutual.Desk
+	ration     *mutual.Ration // of both
+	handshakes sync.WaitGroup // goroutines
+
 	// Only in a step.
 	moved     int       // of what a turn may cost, since it began
 	began     time.Time // of the turn, at the first look at the time
 	unlooked  int       // of moved since the last look at the time
 	endpoints list.List // of *endpoint, the oldest first
-	strangers list.List // of *endpoint: accepted, and not introduced yet
+	strangers strangers
 	listeners []*listenEndpoint
 	accepted  int                 // of endpoints
 	ports     map[uint16]struct{} // of them
@@ -60,6 +68,11 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 		return nil, err
 	}
 	b := &backend{config: cfg, ports: make(map[uint16]struct{}), spare: openSpare()}
+	if t := cfg.TLS; t != nil {
+		b.ration = mutual.NewRation(runtime.GOMAXPROCS(0), time.Now)
+		b.accepts = mutual.Desk{Places: t.MaxHandshakes, Ration: b.ration, Accepts: true}
+		b.dials = mutual.Desk{Places: t.MaxHandshakes, Ration: b.ration}
+	}
 	b.parts, _ = h.(netio.PartsHandler)
 	if err := b.Open(loop, h, cfg.Config, b); err != nil {
 		b.closeSpare()
@@ -99,6 +112,16 @@ func (b *backend) closeSpare() {
 
 // Name implements netio.Backend and reactor.Named.
 func (b *backend) Name() string { return "shm" }
+
+// Close implements netio.Backend. It waits for the goroutines of handshakes, too, except
+// where it must not wait.
+func (b *backend) Close() error {
+	err := b.Backend.Close()
+	if !b.EventLoop.OnAnyLoop() {
+		b.handshakes.Wait()
+	}
+	return err
+}
 
 // NewName implements netio.NamedBackend. All of 127.0.0.0/8 is of loopback.
 func (b *backend) NewName() netip.AddrPort {

@@ -37,7 +37,8 @@ const (
 	acceptPause = 100 * time.Millisecond
 
 	// maxStrangers is how many accepted connections may not have introduced themselves
-	// yet. One more displaces the oldest.
+	// yet. One more displaces the oldest. With TLS it is Config.MaxEndpoints: all subscribers of a
+	// publisher may come at once, and wait in line.
 	maxStrangers = 64
 
 	// greetingTimeout is how long a stranger may take to introduce itself. A program of
@@ -90,6 +91,9 @@ type Config struct {
 	// 64 bytes for each of RingSlots, and ArenaBytes, which the system commits. Default 1,024.
 	MaxEndpoints int
 
+	// TLS makes both sides of each connection show certificates. Default nil: none does.
+	TLS *TLS
+
 	// Logger gets warnings about what is counted but has no callback. Default:
 	// slog.Default().
 	Logger *slog.Logger
@@ -105,6 +109,7 @@ type Config struct {
 	commit       func(region []byte, budget int) (done bool, err error)
 	commitBytes  int
 	commitPause  time.Duration
+	claim        func(*bond) // what this side says falsely
 }
 
 func (c Config) withDefaults() Config {
@@ -126,6 +131,9 @@ func (c Config) withDefaults() Config {
 	validate.Default(&c.commitPause, commitPause)
 	if c.commit == nil {
 		c.commit = netio.CommitRegion
+	}
+	if c.TLS != nil {
+		c.TLS = c.TLS.withDefaults()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -166,8 +174,17 @@ func (c Config) Validate() error {
 		v.Add("ArenaBytes is %d, want a multiple of %d", c.ArenaBytes, pageBytes)
 	}
 	validate.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxAccepted)
+	c.TLS.validate(&v)
 	v.Join(c.Config.Validate())
 	return v.Err()
+}
+
+// maxStrangers returns how many accepted connections may not have introduced themselves yet.
+func (c *Config) maxStrangers() int {
+	if c.TLS != nil {
+		return c.MaxEndpoints
+	}
+	return maxStrangers
 }
 
 // shape returns the size of the segments of this side.

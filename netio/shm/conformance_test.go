@@ -64,18 +64,24 @@ func TestConformance(t *testing.T) {
 		cfg            shm.Config
 		region         func(int) ([]byte, error)
 		receiveBuffers int
+		tls            bool
 	}{
-		{"copied", shm.Config{}, nil, 0},
-		{"lent", shm.Config{}, netio.AllocSharedRegion, 0},
-		{"narrow, copied", narrow(), nil, 2},
-		{"narrow, lent", narrow(), netio.AllocSharedRegion, 0},
-		{"narrow, shared buffers", shared, netio.AllocSharedRegion, 0},
+		{"copied", shm.Config{}, nil, 0, false},
+		{"lent", shm.Config{}, netio.AllocSharedRegion, 0, false},
+		{"narrow, copied", narrow(), nil, 2, false},
+		{"narrow, lent", narrow(), netio.AllocSharedRegion, 0, false},
+		{"with certificates, copied", shm.Config{}, nil, 0, true},
+		{"with certificates, lent", narrow(), netio.AllocSharedRegion, 0, true},
+		{"narrow, shared buffers", shared, netio.AllocSharedRegion, 0, false},
 	}
 	for i, tt := range tests {
 		for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {
 			t.Run(tt.name+", "+model.String(), func(t *testing.T) {
 				backendtest.OnlyModel(t, i == 0, model)
 				tt.cfg.ThreadSafety = model
+				if tt.tls {
+					tt.cfg = withTLS(t, tt.cfg)
+				}
 				s := suite(t, tt.cfg)
 				s.ReceiveBuffers = tt.receiveBuffers
 				s.Region = tt.region

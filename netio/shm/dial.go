@@ -27,6 +27,7 @@ const connectRetry = 2 * time.Millisecond
 type dial struct {
 	paths []string // where the socket may be
 	lent  lentFile
+	uid   uint32 // of this process, when it connected
 	retry alarm.Alarm
 }
 
@@ -82,6 +83,11 @@ func (e *endpoint) tryConnect() {
 	if e.credentials, err = credentials(e.fd); err == nil {
 		err = e.backend.config.trusts(e.credentials)
 	}
+	if err == nil && e.backend.config.TLS != nil {
+		if err = e.secureDialled(); err == nil {
+			return
+		}
+	}
 	if err != nil {
 		e.refuse(err)
 		return
@@ -92,6 +98,7 @@ func (e *endpoint) tryConnect() {
 // connectAny connects to the first of the paths that is there. Errors: netio.ErrElsewhere, with
 // unix.ECONNREFUSED, if none is; the system's.
 func (e *endpoint) connectAny() (err error) {
+	e.dial.uid = uint32(os.Geteuid()) // no user is below 0
 	for _, path := range e.dial.paths {
 		err = connect(e.fd, path)
 		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
@@ -123,7 +130,7 @@ func (e *endpoint) lend() {
 	if err == nil {
 		err = e.introduce(0)
 	}
-	if err == nil {
+	if err == nil && e.registration == nil {
 		// Not before it is connected: till then a socket is hung up.
 		e.registration, err = e.backend.EventLoop.Register(e.fd, edges, e)
 	}
@@ -134,6 +141,9 @@ func (e *endpoint) lend() {
 
 // answered looks for the greeting of the side that has accepted.
 func (e *endpoint) answered() {
+	if e.own == nil {
+		return // this side is still to introduce itself, as the region is not committed
+	}
 	g, files, err := receiveGreeting(e.fd)
 	if errors.Is(err, unix.EAGAIN) {
 		return

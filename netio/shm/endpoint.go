@@ -41,6 +41,7 @@ type endpoint struct {
 	handover.Endpoint
 	queue       queue
 	credentials unix.Ucred // fixed before the first callback
+	secure      *secure    // fixed before the first callback; nil: without TLS
 
 	// Only in a step.
 	state        state

@@ -22,6 +22,7 @@ const (
 	toReport  = handover.ToOwn << 1
 	toDrain   = handover.ToOwn << 2 // more of what wakes this side
 	toCommit  = handover.ToOwn << 3
+	toSecured = handover.ToOwn << 4
 )
 
 // Work implements handover.Worker.
@@ -34,6 +35,9 @@ func (e *endpoint) Work() {
 	}
 	if work&toConnect != 0 && e.state == connecting {
 		e.connect()
+	}
+	if work&toSecured != 0 {
+		e.secured()
 	}
 	if work&toCommit != 0 && e.state == connecting {
 		e.lend()
@@ -62,6 +66,11 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 	defer e.backend.Turn.Unlock()
 	through := false
 	defer e.tidy(&through)
+	if e.state <= greeted && e.isSecuring() {
+		e.secureEvent(events)
+		through = true
+		return
+	}
 	switch e.state {
 	case connecting:
 		e.answered()
@@ -174,6 +183,9 @@ func (e *endpoint) release() {
 	if e.registration != nil {
 		_ = e.registration.Close() // fails only if the descriptor is not ours
 	}
+	if e.secure != nil {
+		e.secure.shut()
+	}
 	e.queue.release() // from here on no sender writes the segment, or to the socket
 	_ = unix.Close(e.fd)
 	e.fd = -1
@@ -188,10 +200,7 @@ func (e *endpoint) release() {
 	if e.place != nil {
 		b.endpoints.Remove(e.place)
 	}
-	if e.stranger != nil {
-		b.strangers.Remove(e.stranger)
-		e.stranger = nil
-	}
+	b.strangers.remove(e)
 	if e.waiting != nil {
 		e.listener.commitment.waiting.Remove(e.waiting)
 		e.waiting = nil

@@ -72,3 +72,51 @@ func Trusts(c Config, uid int) error {
 	c = c.withDefaults()
 	return c.trusts(unix.Ucred{Uid: uint32(uid)})
 }
+
+// WithClaim returns c, where this side says something false of itself behind its certificate.
+func WithClaim(c Config, claim func(*bond)) Config {
+	c.claim = claim
+	return c
+}
+
+// OfUser says another user.
+func OfUser(uid uint32) func(*bond) { return func(b *bond) { b.uid = uid } }
+
+// InSpace says another user namespace; 0: none.
+func InSpace(ino uint64) func(*bond) {
+	return func(b *bond) {
+		b.space = fileID{}
+		if ino > 0 {
+			b.space = fileID{1, ino}
+		}
+	}
+}
+
+// WithOtherMemory says another segment than that of the greeting.
+func WithOtherMemory(b *bond) { b.segment.ino++ }
+
+// Handshakes returns how many handshakes of accepted connections have a place, wait in
+// line, and go on without a place.
+func Handshakes(b netio.Backend) (busy, waiting, parked int) { return b.(*backend).accepts.Count() }
+
+// OwnBond returns what a process says behind its certificate.
+func OwnBond() ([]byte, error) {
+	fd, mem, err := newSegment(peerShape)
+	if err != nil {
+		return nil, err
+	}
+	made := segment{fd, mem}
+	defer made.free()
+	id, err := idOf(fd)
+	own := &bond{uid: uint32(unix.Geteuid()), space: userSpace(), segment: id}
+	return own.append(nil), err
+}
+
+// ParseBond parses a bond, and returns what would be sent of it.
+func ParseBond(b []byte) ([]byte, error) {
+	parsed, err := parseBond(b)
+	if err != nil {
+		return nil, err
+	}
+	return parsed.append(nil), nil
+}

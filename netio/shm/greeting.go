@@ -9,9 +9,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/netio/internal/mutual"
 )
 
 // Each side introduces itself with one greeting, that of the one that has connected
@@ -121,6 +124,11 @@ func receiveGreeting(fd int) (g greeting, files []int, err error) {
 	switch g, err = parseGreeting(b[:n]); {
 	case n == 0:
 		err = unix.ECONNRESET
+	case strings.HasPrefix(string(b[:n]), tlsOnlyMark):
+		err = &tlsError{ErrPeerSpeaksTLS}
+	case n >= 3 && mutual.IsHello(b[:3]):
+		_, _ = unix.SendmsgN(fd, mutual.PlainAlert, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL) // a socket that is new has room
+		err = &tlsError{ErrPeerSpeaksTLS}
 	case err != nil:
 	case flags&unix.MSG_CTRUNC != 0 && len(files) < g.files():
 		err = unix.EMFILE

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,7 @@ type listenEndpoint struct {
 	handover.ListenEndpoint
 	params netio.Params
 	path   string
+	uid    uint32 // of this process, when it began to listen
 
 	// Only in a step.
 	lent         lentFile
@@ -32,6 +34,7 @@ type listenEndpoint struct {
 	registration *reactor.Registration
 	resting      alarm.Alarm // set while the system cannot give us descriptors
 	failed       uint64      // times that accepting did
+	dismissed    uint64      // connections whose handshake of TLS has failed
 }
 
 // randomPort returns one of the ports that are chosen.
@@ -49,6 +52,7 @@ func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listene
 		return nil, err
 	}
 	l.commitment.init(l)
+	l.uid = uint32(os.Geteuid()) // no user is below 0
 	if l.fd, l.path, l.Address, err = b.config.place(handover.Canonical(addr)); err != nil {
 		l.lent.close()
 		return nil, err
@@ -150,11 +154,24 @@ func (l *listenEndpoint) adopt(fd int) {
 	if e.stranger == nil {
 		return
 	}
-	b.Alarms.Set(&e.limit, b.config.greeting)
-	if b.strangers.Len() > maxStrangers {
+	if !e.isSecuring() || !e.secure.shaking {
+		e.limitStranger()
+	}
+	if b.strangers.Len() > b.config.maxStrangers() {
 		b.Counters.AcceptShed.Add(1)
 		b.displaceStranger()
 	}
+}
+
+// tellDismissed logs why a connection was dismissed. Without TLS nothing but a broken program causes that.
+func (l *listenEndpoint) tellDismissed(e *endpoint, err error) {
+	log := l.backend.config.Logger.Debug
+	if l.backend.config.TLS != nil {
+		if l.dismissed++; l.dismissed&(l.dismissed-1) == 0 { // less and less often
+			log = l.backend.config.Logger.Warn
+		}
+	}
+	log("shm: an accepted connection was dismissed", "addr", l.Address, "pid", e.credentials.Pid, "uid", e.credentials.Uid, "dismissed", l.dismissed, "err", err)
 }
 
 // shed gets rid of connections for which there is no descriptor: they would

@@ -29,7 +29,7 @@ import (
 
 // Variables by which the test binary runs as another process.
 const (
-	childRole   = "SHM_TEST_ROLE" // "send" or "listen"
+	childRole   = "SHM_TEST_ROLE" // "send", "listen" or "relay"
 	childFolder = "SHM_TEST_FOLDER"
 	childAddr   = "SHM_TEST_ADDR"
 )
@@ -87,6 +87,10 @@ func runChild(role string) {
 			fmt.Fprintln(os.Stderr, "child:", err)
 			os.Exit(2)
 		}
+	}
+	if role == "relay" {
+		must(runRelay(os.Getenv(childFolder), os.Getenv(childAddr)))
+		return
 	}
 	loop, err := reactor.New(reactor.Config{})
 	must(err)

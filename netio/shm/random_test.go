@@ -24,6 +24,7 @@ func TestRandomRun(t *testing.T) {
 		{"lent", shm.Config{}, netio.AllocSharedRegion},
 		{"narrow, copied", narrow(), nil},
 		{"narrow, lent", narrow(), netio.AllocSharedRegion},
+		{"with certificates", withTLS(t, shm.Config{}), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

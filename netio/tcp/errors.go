@@ -2,7 +2,11 @@
 
 package tcp
 
-import "errors"
+import (
+	"errors"
+
+	"tagbus/netio/internal/mutual"
+)
 
 // ErrCallbackPanicked is the cause, in a *netio.OpError, with which an endpoint
 // closes when a callback of its Handler panicked. The event loop reports the
@@ -14,12 +18,12 @@ var (
 	// ErrHandshake is wrapped by every error of a handshake, beside its reason: an
 	// error of crypto/tls or crypto/x509, of a callback, netio.ErrTimeout, or one of
 	// those below.
-	ErrHandshake = errors.New("tcp: the TLS handshake failed")
+	ErrHandshake = mutual.ErrHandshake
 
 	// ErrCertificateRefused: the peer has refused the certificate of this side. The
 	// alert that follows in the text says why, as far as TLS does; the log of the peer
 	// says more.
-	ErrCertificateRefused = errors.New("the peer has refused the certificate of this side")
+	ErrCertificateRefused = mutual.ErrCertificateRefused
 
 	// ErrNoProtocol: the peer speaks TLS, but does not offer or choose TLSProtocol.
 	ErrNoProtocol = errors.New("the peer does not speak " + TLSProtocol)
@@ -39,7 +43,7 @@ var (
 
 	// ErrLongHandshake: the peer has sent more during its handshake than any chain of certificates
 	// needs. It is broken or hostile.
-	ErrLongHandshake = errors.New("the peer has sent more than 64 KiB in its handshake")
+	ErrLongHandshake = mutual.ErrLongHandshake
 
 	// ErrTLS is wrapped by the errors of crypto/tls behind the handshake, such as a
 	// record that was changed on its way.

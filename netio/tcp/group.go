@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/mutual"
 	"tagbus/netio/internal/spread"
 	"tagbus/netio/reactor"
 )
@@ -81,9 +82,9 @@ type group struct {
 	spread   bool         // they are those of a spread.Backend
 	backends []*backend   // fixed before anything is accepted
 	accepted atomic.Int64 // endpoints of all, down to the last callback
-	accepts  desk         // the handshakes of these
-	dials    desk
-	ration   *ration // of both; nil: without TLS
+	accepts  mutual.Desk  // the handshakes of these
+	dials    mutual.Desk
+	ration   *mutual.Ration // of both; nil: without TLS
 
 	strangers strangers
 }
@@ -92,9 +93,9 @@ type group struct {
 func newGroup(c *Config, several bool) *group {
 	g := &group{spread: several}
 	if c.TLS != nil {
-		g.ration = newRation(runtime.GOMAXPROCS(0), time.Now)
-		g.accepts = desk{places: c.TLS.MaxHandshakes, ration: g.ration, accepts: true}
-		g.dials = desk{places: c.TLS.MaxHandshakes, ration: g.ration}
+		g.ration = mutual.NewRation(runtime.GOMAXPROCS(0), time.Now)
+		g.accepts = mutual.Desk{Places: c.TLS.MaxHandshakes, Ration: g.ration, Accepts: true}
+		g.dials = mutual.Desk{Places: c.TLS.MaxHandshakes, Ration: g.ration}
 	}
 	return g
 }

@@ -4,12 +4,11 @@ package tcp
 
 import (
 	"crypto/tls"
-	"fmt"
-	"net/netip"
 	"time"
 
 	"tagbus/internal/validate"
 	"tagbus/netio"
+	"tagbus/netio/internal/mutual"
 )
 
 // TLSProtocol is the application protocol (ALPN) of every connection with TLS. Both
@@ -79,12 +78,7 @@ func (t *TLS) Validate() error {
 	}
 	d := t.withDefaults()
 	v := validate.Violations{Kind: netio.ErrInvalidConfig}
-	if d.Server == nil {
-		v.Add("TLS.Server is nil, want the configuration of the side that accepts")
-	}
-	if d.Client == nil {
-		v.Add("TLS.Client is nil, want the configuration of the side that dials")
-	}
+	d.mutual().Validate(&v)
 	validate.Within(&v, "TLS.HandshakeTimeout", d.HandshakeTimeout, time.Millisecond, maxKeepalive)
 	validate.Within(&v, "TLS.MaxHandshakes", d.MaxHandshakes, 1, maxCount)
 	if d.MaxRecords < 1 || d.MaxRecords > defaultMaxRecords {
@@ -93,71 +87,7 @@ func (t *TLS) Validate() error {
 	return v.Err()
 }
 
-// serverConfig returns what the side that accepts uses for one handshake.
-func (t *TLS) serverConfig() (*tls.Config, error) {
-	c, err := t.Server()
-	if err != nil || c == nil {
-		return nil, missing("Server", err)
-	}
-	c = c.Clone()
-	if c.ClientAuth == tls.NoClientCert {
-		c.ClientAuth = tls.RequireAndVerifyClientCert
-	}
-	v := validate.Violations{Kind: netio.ErrInvalidConfig}
-	switch own := c.VerifyConnection != nil; {
-	case c.ClientAuth == tls.RequireAnyClientCert && own:
-	case c.ClientAuth != tls.RequireAndVerifyClientCert:
-		v.Add("ClientAuth of TLS.Server is %v, want %v, or %v with VerifyConnection", c.ClientAuth, tls.RequireAndVerifyClientCert, tls.RequireAnyClientCert)
-	case c.ClientCAs == nil:
-		v.Add("ClientCAs of TLS.Server is nil, want the CA of the peers: the system's CAs would let strangers in")
-	}
-	if c.GetConfigForClient != nil {
-		v.Add("GetConfigForClient of TLS.Server is set, want nil: TLS.Server itself is called for each connection")
-	}
-	if c.CurvePreferences == nil {
-		// A stranger chooses among these, and the larger curves of NIST cost many times as
-		// much. All peers have one of these: it is what crypto/tls offers first.
-		c.CurvePreferences = []tls.CurveID{tls.X25519MLKEM768, tls.X25519, tls.CurveP256}
-	}
-	return c, t.harden(c, &v)
-}
-
-// clientConfig returns what the side that dials remote uses for one handshake.
-func (t *TLS) clientConfig(remote netip.AddrPort) (*tls.Config, error) {
-	c, err := t.Client()
-	if err != nil || c == nil {
-		return nil, missing("Client", err)
-	}
-	c = c.Clone()
-	v := validate.Violations{Kind: netio.ErrInvalidConfig}
-	switch {
-	case c.VerifyConnection != nil:
-	case c.InsecureSkipVerify:
-		v.Add("InsecureSkipVerify of TLS.Client is true without VerifyConnection: any peer would do")
-	case c.RootCAs == nil:
-		v.Add("RootCAs of TLS.Client is nil, want the CA of the peers: the system's CAs would let strangers in")
-	}
-	if c.ServerName == "" {
-		c.ServerName = remote.Addr().Unmap().WithZone("").String()
-	}
-	c.ClientSessionCache = nil
-	return c, t.harden(c, &v)
-}
-
-// missing is the error for a configuration that a callback does not return.
-func missing(side string, err error) error {
-	if err != nil {
-		return fmt.Errorf("TLS.%s: %w", side, err)
-	}
-	return fmt.Errorf("%w: TLS.%s has returned nil, want a configuration", netio.ErrInvalidConfig, side)
-}
-
-// harden sets what no configuration may set otherwise.
-func (t *TLS) harden(c *tls.Config, v *validate.Violations) error {
-	c.MinVersion, c.MaxVersion = tls.VersionTLS13, tls.VersionTLS13
-	c.NextProtos = []string{TLSProtocol}
-	c.SessionTicketsDisabled = true
-	c.DynamicRecordSizingDisabled = true // pages are cut into full records from the first on
-	c.EncryptedClientHelloConfigList, c.EncryptedClientHelloKeys = nil, nil
-	return v.Err()
+// mutual returns what the configurations come from.
+func (t *TLS) mutual() *mutual.Config {
+	return &mutual.Config{Server: t.Server, Client: t.Client, Protocol: TLSProtocol}
 }

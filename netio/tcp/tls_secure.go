@@ -8,12 +8,12 @@ import (
 	"crypto/x509"
 	"io"
 	"math"
-	"net/netip"
 	"time"
 	"unsafe"
 
 	"tagbus/internal/alarm"
 	"tagbus/netio"
+	"tagbus/netio/internal/mutual"
 )
 
 // accepted is what the side that accepts sends first behind the handshake: the length of
@@ -22,20 +22,17 @@ import (
 var accepted [lengthBytes]byte
 
 // secure is what an endpoint has for TLS. The goroutine of the handshake has it from
-// desk.enter to toSecured, and the loop before and after that.
+// Desk.Enter to toSecured, and the loop before and after that.
 type secure struct {
 	endpoint *endpoint
-	remote   netip.Addr
 	conn     *tls.Conn
 	wire     wire
 	dialled  bool
 	err      error // of the handshake
 	peers    []*x509.Certificate
 
-	work    work
-	place   *list.Element // of the desk: in the line, or parked
-	begun   bool          // the handshake has begun
-	cut     bool          // and must end
+	work    mutual.Work
+	visitor mutual.Visitor
 	unknown *list.Element // of the strangers
 	since   time.Time     // then it became one
 
@@ -55,20 +52,28 @@ type secure struct {
 
 // newSecure prepares TLS for an endpoint.
 func newSecure(e *endpoint, dialled bool) *secure {
-	s := &secure{endpoint: e, remote: e.Remote().Addr(), dialled: dialled}
+	s := &secure{endpoint: e, dialled: dialled}
+	s.visitor = mutual.Visitor{Remote: e.Remote().Addr(), Begin: s.start, Stop: s.wire.stop}
 	s.wire.memory, s.wire.fd = &e.backend.memory, e.fd
-	s.wire.blocking, s.wire.kicks = true, make(chan struct{}, 1)
-	if s.wire.room = handshakeBytes; dialled {
+	s.wire.blocking = true
+	s.wire.Open()
+	if s.wire.room = mutual.HandshakeBytes; dialled {
 		s.wire.room = math.MaxInt
 	}
-	s.wire.yield = func() { s.desk().park(s) }
-	s.work = work{ration: e.backend.group.ration, free: dialled}
-	s.wire.work = &s.work
+	s.wire.Yield = func() { s.desk().Park(&s.visitor) }
+	s.work = mutual.Work{Ration: e.backend.group.ration, Free: dialled}
+	s.wire.Work = &s.work
 	return s
 }
 
+// start starts the goroutine of the handshake.
+func (s *secure) start() {
+	s.endpoint.backend.handshakes.Add(1)
+	go s.shake()
+}
+
 // desk returns the one for handshakes of its kind.
-func (s *secure) desk() *desk {
+func (s *secure) desk() *mutual.Desk {
 	if s.dialled {
 		return &s.endpoint.backend.group.dials
 	}

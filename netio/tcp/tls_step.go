@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/mutual"
 	"tagbus/netio/reactor"
 )
 
@@ -28,15 +29,6 @@ const (
 	httpAnswer  = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
 		"This port speaks tagbus over TLS, not HTTP.\n"
 )
-
-// plainAlert is what a plain listener answers to TLS: the alert protocol_version, fatal.
-var plainAlert = []byte{21, 3, 1, 0, 2, 2, alertProtocolVersion}
-
-// isHello reports whether a stream that begins with p, of up to 3 bytes, may begin with
-// a ClientHello of TLS.
-func isHello(p []byte) bool {
-	return len(p) > 0 && p[0] == 22 && (len(p) < 2 || p[1] == 3) && (len(p) < 3 || p[2] >= 1 && p[2] <= 4)
-}
 
 // isHTTP reports whether p, of 4 bytes, begins a request of HTTP.
 func isHTTP(p []byte) bool {
@@ -80,7 +72,7 @@ func (e *endpoint) greet() {
 		e.insecure(errno)
 	case n == 0:
 		e.insecure(errSilent)
-	case !isHello(begin[:min(n, 3)]):
+	case !mutual.IsHello(begin[:min(n, 3)]):
 		answer := tlsOnly
 		if isHTTP(begin) {
 			answer = httpAnswer
@@ -90,7 +82,7 @@ func (e *endpoint) greet() {
 	case n < 3 && e.peerClosed:
 		e.insecure(errSilent)
 	case n >= 3 && e.peerClosed: // nothing is to be computed for it
-		e.insecure(errGone)
+		e.insecure(mutual.ErrGone)
 	case n >= 3:
 		e.backend.Alarms.Cancel(&s.silence)
 		e.shake()
@@ -100,7 +92,7 @@ func (e *endpoint) greet() {
 // shake hands the connection to the desk.
 func (e *endpoint) shake() {
 	e.secure.shaking = true
-	e.secure.desk().enter(e.secure)
+	e.secure.desk().Enter(&e.secure.visitor)
 }
 
 // secureEvent is an event of the socket before the endpoint is established.
@@ -111,10 +103,10 @@ func (e *endpoint) secureEvent(events reactor.Events) {
 	switch s := e.secure; {
 	case !s.shaking:
 		e.greet()
-	case e.peerClosed && s.desk().forget(s): // nothing is to be computed for it
-		e.insecure(errGone)
+	case e.peerClosed && s.desk().Forget(&s.visitor): // nothing is to be computed for it
+		e.insecure(mutual.ErrGone)
 	default:
-		s.wire.kick()
+		s.wire.Kick()
 	}
 }
 
@@ -180,7 +172,7 @@ func (e *endpoint) releaseSecure() (inOrder bool) {
 		}
 	} else {
 		b.group.strangers.remove(s)
-		s.desk().forget(s)
+		s.desk().Forget(&s.visitor)
 	}
 	s.wire.shut(netio.ErrClosed)
 	return inOrder
@@ -230,7 +222,7 @@ func (e *endpoint) openedNothing(err error) {
 		e.receivedNothing(unix.EAGAIN)
 	case err == io.EOF: //nolint:errorlint // crypto/tls returns it bare
 		e.endOfStream()
-	case errors.Is(err, errCut):
+	case errors.Is(err, mutual.ErrCut):
 		e.endCut()
 	case errors.As(err, &errno):
 		e.endReceive(errno)
@@ -247,7 +239,7 @@ func (e *endpoint) endCut() {
 		e.end(e.sendErr)
 		return
 	}
-	e.end(e.OpError("receive", errCut))
+	e.end(e.OpError("receive", mutual.ErrCut))
 }
 
 // peek returns what read would, without taking it, as the function peek does.
@@ -267,8 +259,8 @@ func (e *endpoint) explainBad(err error) error {
 	}
 	switch begin := r.buf[r.start:][:lengthBytes]; {
 	case string(begin) == tlsOnlyMark:
-	case e.listener != nil && isHello(begin[:3]):
-		_, _ = send(e.fd, plainAlert) // of a new connection the system takes so little, or it has failed
+	case e.listener != nil && mutual.IsHello(begin[:3]):
+		_, _ = send(e.fd, mutual.PlainAlert) // of a new connection the system takes so little, or it has failed
 	default:
 		return err
 	}

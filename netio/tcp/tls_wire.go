@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/netio"
+	"tagbus/netio/internal/mutual"
 )
 
 const (
@@ -41,13 +41,11 @@ const (
 // by any; the others by the goroutine that seals, which the mutexes of tls.Conn and of the queue put
 // in order.
 type wire struct {
+	mutual.Waiter // of the goroutine of the handshake
+
 	memory   *memory
-	blocking bool          // changed by the goroutine of the handshake, at its end
-	kicks    chan struct{} // something may have changed: of one element
-	deadline time.Time     // of the handshake
-	yield    func()        // called when the peer is silent for a while
-	room     int           // what the handshake may read yet
-	work     *work         // ends while the goroutine of the handshake waits
+	blocking bool // changed by the goroutine of the handshake, at its end
+	room     int  // what the handshake may read yet
 
 	// Only on the loop.
 	edges bool // what comes behind a short read makes a new edge
@@ -77,9 +75,6 @@ var errNothing net.Error = nothing{}
 
 // What else Read returns.
 var (
-	// errCut is not io.EOF, which crypto/tls returns for an end in order.
-	errCut     = fmt.Errorf("%w: the connection has ended without a close_notify of TLS", netio.ErrTruncated)
-	errStalled = fmt.Errorf("%w: the peer has not answered, and others wait", netio.ErrTimeout)
 	errPending = errors.New("tcp: sealed bytes are not sent yet")
 	errNoRoom  = errors.New("the peer asks for more answers of TLS than it reads")
 	errIdle    = fmt.Errorf("%w: the peer updates its key, or pads its records, again and again", ErrIdleRecords)
@@ -94,7 +89,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		w.mu.Lock()
 		n, err := 0, w.cause
 		if err == nil && w.room == 0 {
-			err = ErrLongHandshake
+			err = mutual.ErrLongHandshake
 		}
 		if err == nil {
 			n, err = w.read(p[:min(len(p), w.room)])
@@ -105,7 +100,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		if err != errNothing { //nolint:errorlint // bare, and this is the data path
 			return n, err
 		}
-		if err := w.await(); err != nil {
+		if err := w.Await(); err != nil {
 			return 0, err
 		}
 	}
@@ -136,7 +131,7 @@ func (w *wire) read(p []byte) (int, error) {
 	case errno != 0:
 		return 0, errno
 	case n == 0:
-		return 0, errCut
+		return 0, mutual.ErrCut
 	default:
 		return n, nil
 	}
@@ -181,38 +176,9 @@ func (w *wire) writeNow(p []byte) (int, error) {
 		case errno != 0 && errno != unix.EAGAIN:
 			return done, errno
 		}
-		if err := w.await(); err != nil {
+		if err := w.Await(); err != nil {
 			return done, err
 		}
-	}
-}
-
-// await waits until the loop has seen an event of the socket.
-func (w *wire) await() error {
-	w.work.end()
-	defer w.work.begin()
-	timer := time.NewTimer(min(yieldAfter, time.Until(w.deadline)))
-	defer timer.Stop()
-	for {
-		select {
-		case <-w.kicks:
-			return nil
-		case <-timer.C:
-		}
-		left := time.Until(w.deadline)
-		if left <= 0 {
-			return netio.ErrTimeout
-		}
-		w.yield()
-		timer.Reset(min(yieldAfter, left))
-	}
-}
-
-// kick makes a wire that waits look again.
-func (w *wire) kick() {
-	select {
-	case w.kicks <- struct{}{}:
-	default:
 	}
 }
 
@@ -221,7 +187,7 @@ func (w *wire) stop(cause error) {
 	w.mu.Lock()
 	w.cause = cause
 	w.mu.Unlock()
-	w.kick()
+	w.Kick()
 }
 
 // shut makes the goroutine of a handshake end, and takes the descriptor away from it.
@@ -233,7 +199,7 @@ func (w *wire) shut(cause error) {
 		w.sealed, w.from, w.to = nil, 0, 0
 	}
 	w.mu.Unlock()
-	w.kick()
+	w.Kick()
 }
 
 // prepare makes room for n bytes that are to be sealed. Errors: errPending; the system's

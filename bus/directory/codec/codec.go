@@ -88,6 +88,7 @@ type fields struct {
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
 	Ways            []directory.Way  `json:"ways,omitempty"`
+	WaysProof       []byte           `json:"ways_proof,omitempty"`
 	PageBytes       int              `json:"page_bytes"`
 	MaxMessageBytes int              `json:"max_message_bytes"`
 	SinceNanos      int64            `json:"since_ns,omitempty"`
@@ -100,7 +101,7 @@ type fields struct {
 //   - Threads: any.
 func Append(b []byte, e directory.Entry) ([]byte, error) {
 	f := fields{
-		e.Instance, e.Name, e.Host, e.PID, e.Mirror, e.Role, e.Backend, e.Addresses, e.Ways,
+		e.Instance, e.Name, e.Host, e.PID, e.Mirror, e.Role, e.Backend, e.Addresses, e.Ways, e.WaysProof,
 		e.PageBytes, e.MaxMessageBytes, 0, e.Monitor,
 	}
 	if !e.Since.IsZero() {
@@ -167,7 +168,7 @@ func readFields(section []byte) (directory.Entry, error) {
 	}
 	e := directory.Entry{
 		Instance: f.Instance, Name: f.Name, Host: f.Host, PID: f.PID, Mirror: f.Mirror, Role: f.Role, Backend: f.Backend,
-		Addresses: f.Addresses, Ways: f.Ways, PageBytes: f.PageBytes, MaxMessageBytes: f.MaxMessageBytes, Monitor: f.Monitor,
+		Addresses: f.Addresses, Ways: f.Ways, WaysProof: f.WaysProof, PageBytes: f.PageBytes, MaxMessageBytes: f.MaxMessageBytes, Monitor: f.Monitor,
 	}
 	if f.SinceNanos != 0 {
 		e.Since = time.Unix(0, f.SinceNanos).UTC()

@@ -57,6 +57,20 @@ func encode(tb testing.TB, e directory.Entry) []byte {
 	return data
 }
 
+// TestDecode_theProofOfWays is read as it was written.
+func TestDecode_theProofOfWays(t *testing.T) {
+	e := full(t, "0x7")
+	e.Ways = []directory.Way{{Backend: "shm", Addresses: e.Addresses[:1]}}
+	e.WaysProof = []byte("proof of ways\x00\xff")
+	data, err := codec.Append(nil, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := codec.Decode(data); err != nil || !got.Equal(e) {
+		t.Errorf("got %+v, %v, want %+v", got, err, e)
+	}
+}
+
 // TestGoldenFiles fixes the format: programs of all versions read these bytes. Those of
 // the compressed one may differ from what this version of Go writes.
 func TestGoldenFiles(t *testing.T) {

@@ -44,7 +44,8 @@
 //	    copy of another directory's entry; readers pass over
 //	    entries of other roles. since_ns is nanoseconds since 1970 and may be
 //	    absent, and so may monitor. proof is Entry.Proof in base64 (RFC 4648, section 4),
-//	    at most 16 KiB before, and absent where entries are not signed. The other fields are those of directory.Entry.
+//	    at most 16 KiB before, and absent where entries are not signed; ways_proof is Entry.WaysProof, as proof is, at
+//	    most 2 KiB before. The other fields are those of directory.Entry.
 //	  - tags: the union of the sets of all lines, in the syntax of tags.ParseSet.
 //	    Writers begin a new line after 4 KiB, so that large sets stay readable.
 //	  - end: the number of lines before it, and CRC-32C (Castagnoli) of all their

@@ -19,9 +19,9 @@ import (
 func TestDirectory_Announce_writesAProofIfThereIsOne(t *testing.T) {
 	for _, proof := range [][]byte{nil, {0}, []byte("proof\x00\xff"), bytes.Repeat([]byte{0xa5}, directory.MaxProofBytes)} {
 		e := entry("a", 1)
-		e.Proof = proof
+		e.Proof, e.WaysProof = proof, proof[:min(len(proof), directory.MaxWaysProof)]
 		data := encode(t, e)
-		if written := bytes.Contains(data, []byte(`"proof"`)); written != (len(proof) > 0) {
+		if written := bytes.Contains(data, []byte(`"proof"`)) && bytes.Contains(data, []byte(`"ways_proof"`)); written != (len(proof) > 0) {
 			t.Errorf("%d bytes: got it written: %t", len(proof), written)
 		}
 		if d, err := file.Decode(data, maxTagParts); err != nil || !d.Entry.Equal(e) {

@@ -54,6 +54,7 @@ type header struct {
 	SinceNanos      int64            `json:"since_ns,omitzero"`
 	Monitor         netip.AddrPort   `json:"monitor,omitzero"`
 	Proof           []byte           `json:"proof,omitempty"`
+	WaysProof       []byte           `json:"ways_proof,omitempty"`
 	BeatMillis      int64            `json:"beat_ms"`
 	Process         process          `json:"process,omitzero"`
 }
@@ -74,7 +75,7 @@ func (r *record) encode() ([]byte, error) {
 		Format: formatVersion, Revision: r.revision,
 		Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Mirror: e.Mirror,
 		Role: e.Role, Backend: e.Backend, Addresses: e.Addresses, Ways: e.Ways, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
-		SinceNanos: sinceNanos(e.Since), Monitor: e.Monitor, Proof: e.Proof, BeatMillis: r.beat.Milliseconds(), Process: r.process,
+		SinceNanos: sinceNanos(e.Since), Monitor: e.Monitor, Proof: e.Proof, WaysProof: e.WaysProof, BeatMillis: r.beat.Milliseconds(), Process: r.process,
 	}); err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func (r *record) readHeader(line []byte) error {
 	}
 	r.entry = directory.Entry{
 		Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Mirror: h.Mirror,
-		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, Ways: h.Ways, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes, Monitor: h.Monitor, Proof: h.Proof,
+		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, Ways: h.Ways, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes, Monitor: h.Monitor, Proof: h.Proof, WaysProof: h.WaysProof,
 	}
 	if h.SinceNanos != 0 {
 		r.entry.Since = time.Unix(0, h.SinceNanos).UTC()

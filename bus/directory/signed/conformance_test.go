@@ -30,11 +30,10 @@ func (n nameless) Watch(notify func(directory.Event)) (stop func(), err error) {
 // Announce signs what a mirror has copied as the process of the original would have.
 func (n nameless) Announce(e directory.Entry) (directory.Registration, error) {
 	if e.Mirror != "" {
-		proof, err := signed.Sign(e, n.store.KeyPair(), time.Now().UnixNano())
-		if err != nil {
+		var err error
+		if e, err = signed.Sign(e, n.store.KeyPair(), time.Now().UnixNano()); err != nil {
 			return nil, err
 		}
-		e.Proof = proof
 	}
 	return n.Opened.Announce(e)
 }

@@ -13,7 +13,7 @@
 //
 // An entry is shown if
 //
-//   - it has a proof, which is of the entry as it is: each field except Mirror is signed, so
+//   - it has a proof, which is of the entry as it is: each field except Mirror and Ways is signed, so
 //     that a copy in another directory (tagbus mirror) counts as the original does;
 //   - the certificates in the proof count now (identity.Store.Verify);
 //   - the proof is fresh: it was made within the last MaxAge by the clock of the reader, and
@@ -52,7 +52,12 @@
 // as a uvarint: instance, name, host, process id (decimal), role, backend, number of addresses
 // (decimal), each address as text, the tags (tags.Set.AppendBinary), page bytes and largest
 // message (decimal), Since in nanoseconds since 1970 (decimal, 0 if unknown), and the address
-// of Monitor as text, empty if there is none; then of each of Ways its backend, number of addresses
-// (decimal) and each address as text. So no storage changes what is signed. A program that knows
-// no Ways verifies an entry that has none.
+// of Monitor as text, empty if there is none. So no storage changes what is signed.
+//
+// The Ways have a signature of their own, Entry.WaysProof, with the same key and algorithm: programs that do
+// not know them verify the entry without them, and dial the last way. What is signed is the text
+// "tagbus directory ways, version 1" with a zero byte behind it, and the SHA-256 hash of, each with its length
+// in front as a uvarint: the whole proof, and of each of the ways its backend, number of addresses (decimal)
+// and each address as text. An entry whose ways have no signature that fits is shown without them, and a Problem
+// says so (ErrWays). One without ways is in order: connections then go the last way, where TLS says who is there.
 package signed

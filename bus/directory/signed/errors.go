@@ -21,6 +21,9 @@ var (
 	// ErrSignature is the error of an entry that is not the one that was signed.
 	ErrSignature = errors.New("its signature is not of this entry: it was changed after it was signed")
 
+	// ErrWays is the error of an entry whose ways are not those that were signed. It is used without them.
+	ErrWays = errors.New("the signature of its ways is not of these: they were changed after they were signed, and connections go the last one")
+
 	// ErrReplayed is the error of an entry that was signed before one that has been seen.
 	ErrReplayed = errors.New("it is an old one put back: a newer one of the same signer has been seen")
 
@@ -50,7 +53,7 @@ type RefusedError struct {
 	Name     string
 	Host     string             // as the entry says, which is not proven if it is not signed
 	Signer   identity.Principal // anonymous if it is not known
-	Partly   bool               // the entry is shown with those of its tags that may be
+	Partly   bool               // the entry is shown with those of its tags that may be, or without its ways
 	Err      error              // one of the errors above, wrapped, or an *identity.ChainError
 }
 

@@ -14,9 +14,10 @@ import (
 // MaxSeen is how many proofs are remembered.
 const MaxSeen = maxSeen
 
-// Sign returns the proof of an entry.
-func Sign(e directory.Entry, pair *tls.Certificate, nanos int64) ([]byte, error) {
-	return sign(&e, pair, nanos)
+// Sign returns an entry with its proofs.
+func Sign(e directory.Entry, pair *tls.Certificate, nanos int64) (directory.Entry, error) {
+	err := sign(&e, pair, nanos)
+	return e, err
 }
 
 // Remember notes the proofs of n instances, each a microsecond newer than the one before, and

@@ -24,6 +24,7 @@ type known struct {
 	made  time.Time       // its proof
 	peer  *identity.Peer  // the signer; nil: none has signed it
 	err   error           // why not
+	ways  error           // why its ways are not shown, or nil
 }
 
 // verify returns which peer has signed an entry, as far as that does not depend on the time.
@@ -47,7 +48,7 @@ func (d *Directory) verify(e directory.Entry) *known {
 		k.err = err
 		return k
 	}
-	k.peer, k.made = peer, p.made()
+	k.peer, k.made, k.ways = peer, p.made(), p.checkWays(peer.Chain[0], &e)
 	return k
 }
 
@@ -79,11 +80,14 @@ func (d *Directory) signer(p *proof) (*identity.Peer, error) {
 
 // judge returns an entry as it is shown.
 //
-//   - ok: it is shown; why is then about tags that are left out, or nil.
+//   - ok: it is shown; why is then about tags, or ways, that are left out, or nil.
 //   - The lock is held.
 func (d *Directory) judge(k *known) (shown directory.Entry, ok bool, why *RefusedError) {
 	shown = k.entry
-	shown.Proof, shown.Signer = nil, ""
+	shown.Proof, shown.WaysProof, shown.Signer = nil, nil, ""
+	if k.ways != nil {
+		shown.Ways = nil
+	}
 	err := k.err
 	if err == nil {
 		err = d.cfg.Identity.Check(k.peer)
@@ -108,16 +112,26 @@ func (d *Directory) judge(k *known) (shown directory.Entry, ok bool, why *Refuse
 	case directory.Receiver:
 		action = acl.Receive
 	default: // the tags of a role that is not known mean nothing here
-		return shown, true, nil
+		return shown, true, k.withoutWays()
 	}
 	may, mayNot := d.cfg.Access.Split(k.peer.Principal, action, k.entry.Tags)
 	if mayNot.IsEmpty() {
-		return shown, true, nil
+		return shown, true, k.withoutWays()
 	}
 	shown.Tags = may
 	why = refused(&k.entry, k.peer, d.notCovered(k.peer.Principal, action, mayNot))
 	why.Partly = !may.IsEmpty()
 	return shown, why.Partly, why
+}
+
+// withoutWays returns why an entry is shown without its ways, or nil.
+func (k *known) withoutWays() *RefusedError {
+	if k.ways == nil {
+		return nil
+	}
+	why := refused(&k.entry, k.peer, k.ways)
+	why.Partly = true
+	return why
 }
 
 // notCovered returns the error about tags that no rule lets a signer announce.

@@ -30,8 +30,11 @@ const (
 	withEd25519 = 3
 )
 
-// domain keeps what is signed apart from all else that the key signs, such as handshakes.
-const domain = "tagbus directory entry, version 1\x00"
+// domain and waysDomain keep what is signed apart from all else that the key signs, such as handshakes.
+const (
+	domain     = "tagbus directory entry, version 1\x00"
+	waysDomain = "tagbus directory ways, version 1\x00"
+)
 
 // algorithms are those of crypto/x509.
 var algorithms = map[byte]x509.SignatureAlgorithm{
@@ -147,41 +150,57 @@ func statement(signed []byte, e *directory.Entry) []byte {
 		monitor = e.Monitor.String()
 	}
 	add(monitor)
+	sum := sha256.Sum256(all)
+	return append([]byte(domain), sum[:]...)
+}
+
+// waysStatement returns what is signed of the ways of an entry: with the whole proof, so that the ways of
+// another one, or of an earlier announcement, do not fit.
+func waysStatement(e *directory.Entry) []byte {
+	all := make([]byte, 0, len(e.Proof)+256)
+	add := func(text string) { all = append(binary.AppendUvarint(all, uint64(len(text))), text...) }
+	add(string(e.Proof))
 	for _, way := range e.Ways {
 		add(way.Backend)
-		number(int64(len(way.Addresses)))
+		add(strconv.Itoa(len(way.Addresses)))
 		for _, a := range way.Addresses {
 			add(a.String())
 		}
 	}
 	sum := sha256.Sum256(all)
-	return append([]byte(domain), sum[:]...)
+	return append([]byte(waysDomain), sum[:]...)
 }
 
-// sign returns the proof of an entry.
+// checkWays reports whether the owner of a certificate has signed the ways of an entry, whose proof is
+// checked.
+//
+//   - Errors: ErrWays.
+func (p *proof) checkWays(leaf *x509.Certificate, e *directory.Entry) error {
+	if len(e.Ways) > 0 && leaf.CheckSignature(algorithms[p.algorithm], waysStatement(e), e.WaysProof) != nil {
+		return ErrWays
+	}
+	return nil
+}
+
+// sign puts the proofs of an entry into it.
 //
 //   - Errors: ErrNoRoom, ErrKey, wrapped; those of the key.
-func sign(e *directory.Entry, pair *tls.Certificate, nanos int64) ([]byte, error) {
+func sign(e *directory.Entry, pair *tls.Certificate, nanos int64) (err error) {
+	e.WaysProof = nil
+	if e.Proof, err = signEntry(e, pair, nanos); err == nil && len(e.Ways) > 0 {
+		e.WaysProof, err = signText(pair, waysStatement(e))
+	}
+	return err
+}
+
+// signEntry returns the proof of an entry without its ways.
+func signEntry(e *directory.Entry, pair *tls.Certificate, nanos int64) ([]byte, error) {
 	if len(pair.Certificate) == 0 || len(pair.Certificate) > maxCertificates {
 		return nil, fmt.Errorf("%w: %d certificates, at most %d may be", ErrNoRoom, len(pair.Certificate), maxCertificates)
 	}
-	key, ok := pair.PrivateKey.(crypto.Signer)
-	if !ok {
-		return nil, ErrKey
-	}
-	var algorithm byte
-	hash := crypto.Hash(0)
-	var options crypto.SignerOpts = crypto.SHA256
-	switch key.Public().(type) {
-	case *ecdsa.PublicKey:
-		algorithm, hash = withECDSA, crypto.SHA256
-	case *rsa.PublicKey:
-		algorithm, hash = withRSA, crypto.SHA256
-		options = &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash}
-	case ed25519.PublicKey:
-		algorithm, options = withEd25519, hash
-	default:
-		return nil, fmt.Errorf("%w, got %T", ErrKey, key.Public())
+	algorithm, _, err := optionsOf(pair)
+	if err != nil {
+		return nil, err
 	}
 	data := binary.BigEndian.AppendUint64([]byte{proofVersion, algorithm}, uint64(nanos)) // after 1970
 	data = append(data, byte(len(pair.Certificate)))
@@ -191,18 +210,51 @@ func sign(e *directory.Entry, pair *tls.Certificate, nanos int64) ([]byte, error
 		}
 		data = append(binary.BigEndian.AppendUint16(data, uint16(len(der))), der...) // at most MaxProofBytes
 	}
-	text := statement(data, e)
-	if hash != 0 {
-		sum := sha256.Sum256(text)
-		text = sum[:]
-	}
-	signature, err := key.Sign(rand.Reader, text, options)
+	signature, err := signText(pair, statement(data, e))
 	if err != nil {
-		return nil, fmt.Errorf("signed: the key cannot sign: %w", err)
+		return nil, err
 	}
 	data = append(binary.BigEndian.AppendUint16(data, uint16(len(signature))), signature...) // some hundred bytes
 	if len(data) > directory.MaxProofBytes {
 		return nil, fmt.Errorf("%w: %d bytes with the signature, at most %d may be", ErrNoRoom, len(data), directory.MaxProofBytes)
 	}
 	return data, nil
+}
+
+// optionsOf returns how a key signs.
+//
+//   - Errors: ErrKey, wrapped.
+func optionsOf(pair *tls.Certificate) (algorithm byte, options crypto.SignerOpts, err error) {
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok {
+		return 0, nil, ErrKey
+	}
+	switch key.Public().(type) {
+	case *ecdsa.PublicKey:
+		return withECDSA, crypto.SHA256, nil
+	case *rsa.PublicKey:
+		return withRSA, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: crypto.SHA256}, nil
+	case ed25519.PublicKey:
+		return withEd25519, crypto.Hash(0), nil
+	}
+	return 0, nil, fmt.Errorf("%w, got %T", ErrKey, key.Public())
+}
+
+// signText returns the signature of a text.
+//
+//   - Errors: ErrKey, wrapped; those of the key.
+func signText(pair *tls.Certificate, text []byte) ([]byte, error) {
+	_, options, err := optionsOf(pair)
+	if err != nil {
+		return nil, err
+	}
+	if options.HashFunc() != 0 {
+		sum := sha256.Sum256(text)
+		text = sum[:]
+	}
+	signature, err := pair.PrivateKey.(crypto.Signer).Sign(rand.Reader, text, options)
+	if err != nil {
+		return nil, fmt.Errorf("signed: the key cannot sign: %w", err)
+	}
+	return signature, nil
 }

@@ -143,7 +143,7 @@ func TestDirectory_eachByteOfAProofCounts(t *testing.T) {
 	}
 }
 
-// TestDirectory_eachFieldOfAnEntryCounts, except the mirror.
+// TestDirectory_eachFieldOfAnEntryCounts, except the mirror, and the ways, which have a signature of their own.
 func TestDirectory_eachFieldOfAnEntryCounts(t *testing.T) {
 	x := newSite(t, everything)
 	reader, pair := x.as("cn:reader").store, x.as("cn:p").store.KeyPair()
@@ -164,15 +164,9 @@ func TestDirectory_eachFieldOfAnEntryCounts(t *testing.T) {
 		"MaxMessageBytes": func(e *directory.Entry) { e.MaxMessageBytes++ },
 		"Since":           func(e *directory.Entry) { e.Since = e.Since.Add(1) },
 		"no Since":        func(e *directory.Entry) { e.Since = time.Time{} },
-		"a way more": func(e *directory.Entry) {
-			e.Ways = append(e.Ways, directory.Way{Backend: "tls", Addresses: e.Addresses[:1]})
-		},
-		"no way":               func(e *directory.Entry) { e.Ways = nil },
-		"the backend of a way": func(e *directory.Entry) { e.Ways[0].Backend = "tls" },
-		"an address of a way":  func(e *directory.Entry) { e.Ways[0].Addresses[0] = e.Addresses[0] },
-		"Monitor":              func(e *directory.Entry) { e.Monitor = e.Addresses[0] },
-		"no Monitor":           func(e *directory.Entry) { e.Monitor = netip.AddrPort{} },
-		"address as IPv6":      func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("[::ffff:127.0.0.1]:53100") },
+		"Monitor":         func(e *directory.Entry) { e.Monitor = e.Addresses[0] },
+		"no Monitor":      func(e *directory.Entry) { e.Monitor = netip.AddrPort{} },
+		"address as IPv6": func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("[::ffff:127.0.0.1]:53100") },
 		"the proof itself": func(e *directory.Entry) {
 			e.Proof = entry(t, directorytest.Entry("a", 1), pair, time.Now().UnixNano()).Proof
 		},
@@ -187,4 +181,61 @@ func TestDirectory_eachFieldOfAnEntryCounts(t *testing.T) {
 	if shown, err := look(t, x, reader, good); err != nil || shown.Mirror != "m1" {
 		t.Errorf("got %+v, %v, want the copy shown", shown, err)
 	}
+}
+
+// TestDirectory_waysHaveASignatureOfTheirOwn: an entry whose ways are not those that were signed is shown
+// without them, and as a program shows it that does not know them.
+func TestDirectory_waysHaveASignatureOfTheirOwn(t *testing.T) {
+	x := newSite(t, everything)
+	reader, pair := x.as("cn:reader").store, x.as("cn:p").store.KeyPair()
+	good := entry(t, full(t), pair, time.Now().UnixNano())
+	if shown, err := look(t, x, reader, good); err != nil || len(shown.Ways) != 1 || shown.WaysProof != nil {
+		t.Fatalf("got %+v, %v, want its way", shown, err)
+	}
+	for change, do := range map[string]func(*directory.Entry){
+		"a way more": func(e *directory.Entry) {
+			e.Ways = append(e.Ways, directory.Way{Backend: "tls", Addresses: e.Addresses[:1]})
+		},
+		"the backend of a way":         func(e *directory.Entry) { e.Ways[0].Backend = "tls" },
+		"an address of a way":          func(e *directory.Entry) { e.Ways[0].Addresses[0] = e.Addresses[0] },
+		"no signature":                 func(e *directory.Entry) { e.WaysProof = nil },
+		"another signature":            func(e *directory.Entry) { e.WaysProof[len(e.WaysProof)-1] ^= 1 },
+		"that of an earlier entry":     func(e *directory.Entry) { e.WaysProof = entry(t, full(t), pair, 1).WaysProof },
+		"that of the proof":            func(e *directory.Entry) { e.WaysProof = e.Proof[len(e.Proof)-70:] },
+		"that of another entry's ways": func(e *directory.Entry) { e.WaysProof = entry(t, directorytest.Entry("a", 1), pair, 1).WaysProof },
+		"that of another process": func(e *directory.Entry) {
+			e.WaysProof = entry(t, full(t), x.as("cn:q").store.KeyPair(), time.Now().UnixNano()).WaysProof
+		},
+	} {
+		e := good.Clone()
+		do(&e)
+		shown, err := look(t, x, reader, e)
+		partly := (*signed.RefusedError)(nil)
+		if !errors.Is(err, signed.ErrWays) || !errors.As(err, &partly) || !partly.Partly || len(shown.Ways) != 0 || shown.Signer != "cn:p" {
+			t.Errorf("%s: got %+v, %v, want it without ways, and %v", change, shown, err, signed.ErrWays)
+		}
+	}
+	good.Ways, good.WaysProof = nil, nil // as a program copies it that knows neither
+	if shown, err := look(t, x, reader, good); err != nil || shown.Signer != "cn:p" {
+		t.Errorf("without ways: got %+v, %v, want it shown", shown, err)
+	}
+}
+
+// FuzzWaysProof: no bytes but those that were signed make ways count.
+func FuzzWaysProof(f *testing.F) {
+	x := newSite(f, everything)
+	reader := x.as("cn:reader").store
+	e := entry(f, full(f), x.as("cn:p").store.KeyPair(), time.Now().UnixNano())
+	f.Add(e.WaysProof)
+	f.Add(e.WaysProof[:len(e.WaysProof)-1])
+	f.Fuzz(func(t *testing.T, proof []byte) {
+		if len(proof) > directory.MaxWaysProof {
+			t.Skip()
+		}
+		changed := e.Clone()
+		changed.WaysProof = proof
+		if shown, _ := look(t, x, reader, changed); (len(shown.Ways) > 0) != bytes.Equal(proof, e.WaysProof) || shown.Signer == "" {
+			t.Errorf("got the ways %v for other bytes than what was signed", shown.Ways)
+		}
+	})
 }

@@ -88,12 +88,11 @@ func (r *registration) sign() error {
 	serial := d.serial
 	d.mu.Unlock()
 	pair := d.cfg.Identity.KeyPair()
-	proof, err := sign(&r.entry, pair, serial)
-	if err != nil {
+	proven := r.entry
+	if err := sign(&proven, pair, serial); err != nil {
 		return err
 	}
-	r.proven, r.made, r.with = r.entry, now, pair.Certificate
-	r.proven.Proof = proof
+	r.proven, r.made, r.with = proven, now, pair.Certificate
 	return nil
 }
 

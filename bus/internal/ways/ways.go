@@ -21,16 +21,7 @@ import (
 type Backends []netio.Backend
 
 // Of returns the backends of which one consists.
-//
-//   - guarded: what peers may have is decided for each of them. Those within the host are left out
-//     then: a process that shares memory with another one can read all of it.
-func Of(b netio.Backend, guarded bool) Backends {
-	all := netio.Backends(b)
-	if !guarded {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), within)
-}
+func Of(b netio.Backend) Backends { return netio.Backends(b) }
 
 // within reports whether a backend is for processes of one host.
 func within(b netio.Backend) bool {
@@ -81,6 +72,21 @@ func (bs Backends) Sole(e directory.Entry) []dialer.Target {
 		}
 	}
 	return nil
+}
+
+// OnlyWithin reports whether all ways that a peer and this program have in common are within a host, though both
+// have others: one of them has certificates perhaps, and they do not let each other in there either.
+func (bs Backends) OnlyWithin(e directory.Entry) bool {
+	common := false
+	for _, way := range e.AllWays() {
+		if b := bs.Named(way.Backend); b != nil {
+			if !within(b) {
+				return false
+			}
+			common = true
+		}
+	}
+	return common && len(e.Ways) > 0 && len(bs) > 1
 }
 
 // Open begins to open a connection.

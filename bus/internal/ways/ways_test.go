@@ -52,7 +52,7 @@ func ours(names ...string) ways.Backends {
 			s.all = append(s.all, &b)
 		}
 	}
-	return ways.Of(s, false)
+	return ways.Of(s)
 }
 
 func at(text string) []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(text)} }
@@ -87,17 +87,13 @@ func TestWhatIsDialed(t *testing.T) {
 	}
 }
 
-// Where it is decided what peers may have, none shares memory.
-func TestGuardedBackends(t *testing.T) {
-	s := &several{all: ours("shm", "tcp")}
-	if got := ways.Of(s, true).Names(); got != "tcp" {
-		t.Errorf("got %s, want tcp", got)
+// A program shares memory if one of its backends can.
+func TestSharingBackends(t *testing.T) {
+	if all := ways.Of(&several{all: ours("shm", "tcp")}); all.Names() != "shm,tcp" || !all.Shares() || all.Last().Name() != "tcp" {
+		t.Errorf("got %s, shares %t", all.Names(), all.Shares())
 	}
-	if all := ways.Of(s, false); all.Names() != "shm,tcp" || !all.Shares() || all.Last().Name() != "tcp" {
-		t.Errorf("not guarded: got %s, shares %t", all.Names(), all.Shares())
-	}
-	if len(ways.Of(&several{all: ours("shm")}, true)) != 0 {
-		t.Error("shm alone: got some, want none")
+	if ways.Of(&several{all: ours("rdma:verbs", "tcp")}).Shares() {
+		t.Error("without shm: got true, want false")
 	}
 }
 

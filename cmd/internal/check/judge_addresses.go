@@ -89,16 +89,16 @@ func (f *findings) reach(s *seen, e *entrySeen, outward bool) {
 	}
 }
 
-// secure is the backend of programs that have certificates.
-const secure = "tls"
+// secure reports whether a program with these backends has certificates.
+func secure(backends string) bool { return slices.Contains(strings.Split(backends, ","), "tls") }
 
 // backendDo is what to do about two backends that differ. No flag is called as the one with
 // certificates.
 func backendDo(e *bus.BackendError) string {
 	switch {
-	case e.Theirs == secure:
+	case secure(e.Theirs):
 		return "give this command --cert, --key and --ca, as that program has them: the backend tls is tcp with certificates"
-	case e.Ours == secure:
+	case secure(e.Ours):
 		return "start that program with --cert, --key and --ca, as this command has them; or leave them out here, if no program of the bus has some"
 	default:
 		return "let both have a transport in common: --backend auto, or the same list"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tagbus/access"
@@ -17,7 +18,7 @@ import (
 // Security are the flags about which peers may do what. Their zero value lets every peer do
 // everything.
 type Security struct {
-	Cert    string   `placeholder:"FILE" help:"Certificate of this program, PEM, with the intermediate ones behind it: --backend is tls then. See tagbus cert. Default: none."`
+	Cert    string   `placeholder:"FILE" help:"Certificate of this program, PEM, with the intermediate ones behind it: --backend auto is shm,tls then. See tagbus cert. Default: none."`
 	Key     string   `placeholder:"FILE" help:"Its private key, with mode 600. Default: the file of --cert with .key in the place of its ending."`
 	CA      string   `name:"ca" placeholder:"FILE" help:"Certificates of the CAs, PEM, from which those of peers must come; several while the CA is replaced."`
 	Revoked []string `placeholder:"FILE" help:"Lists of revoked certificates, as tagbus cert revoke writes them. It may be given more than once. Default: none."`
@@ -30,16 +31,16 @@ type Security struct {
 func (s *Security) Check(backend string) error {
 	certificates := s.Cert != "" || s.Key != "" || s.CA != "" || len(s.Revoked) > 0
 	switch {
-	case !certificates && backend == tlsBackend:
-		return errors.New("--backend tls needs --cert and --ca: tagbus cert init and tagbus cert issue make them")
+	case !certificates && names(backend, tlsBackend):
+		return fmt.Errorf("--backend %s needs --cert and --ca: tagbus cert init and tagbus cert issue make them", backend)
 	case !certificates:
 		return nil
 	case s.Cert == "":
 		return errors.New("--key, --ca and --revoked are for the certificate of --cert, which is missing")
 	case s.CA == "":
 		return errors.New("--cert needs --ca: the certificates from which those of peers must come")
-	case backend != "" && backend != autoBackend && backend != tlsBackend:
-		return fmt.Errorf("--backend %s does not use the certificate of --cert, and what is sent could be read on its way: use --backend tls, or leave --cert out", backend)
+	case !takesCertificates(backend):
+		return fmt.Errorf("--backend %s does not use the certificate of --cert, and what is sent could be read on its way: use --backend tls or shm,tls, or leave --cert out", backend)
 	}
 	return nil
 }
@@ -47,18 +48,25 @@ func (s *Security) Check(backend string) error {
 // Values of --backend.
 const (
 	tlsBackend  = "tls"
+	shmBackend  = "shm"
 	autoBackend = "auto"
 )
 
-// Transport returns the backend: tls by default if there is a certificate.
+// names reports whether a list of backends has one.
+func names(list, backend string) bool { return slices.Contains(strings.Split(list, ","), backend) }
+
+// takesCertificates reports whether all backends of a list ask peers for certificates.
+func takesCertificates(list string) bool {
+	if list == "" || list == autoBackend {
+		return true
+	}
+	return !slices.ContainsFunc(strings.Split(list, ","), func(backend string) bool { return backend != tlsBackend && backend != shmBackend })
+}
+
+// Transport returns the backend, which a node chooses by default.
 //
 //   - backend: what --backend says; may be empty.
-func (s *Security) Transport(backend string) string {
-	if backend = cmp.Or(backend, autoBackend); backend == autoBackend && s.Cert != "" {
-		return tlsBackend
-	}
-	return backend
-}
+func (s *Security) Transport(backend string) string { return cmp.Or(backend, autoBackend) }
 
 // Args returns the flags as a command line has them, for another process.
 func (s *Security) Args() (args []string) {

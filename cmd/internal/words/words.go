@@ -43,6 +43,7 @@ var flagNames = strings.NewReplacer(
 	"set ReceiverConfig.Listen to an address", "start it with --listen HOST:0, an address",
 	"PublisherConfig.MaxStall", "--max-stall of the publisher",
 	"MaxStall is", "--max-stall is",
+	`use the same backend for both, here "shm,tls" (node.Config.Backend)`, "give --cert and --ca, the certificates of this program (tagbus cert issue makes them)",
 	`use the same backend for both, here "tls" (node.Config.Backend)`, "give --cert and --ca, the certificates of this program (tagbus cert issue makes them)",
 	`tcp: the peer speaks TLS: use the same backend, "tls", at both ends`, "the peer speaks TLS: give --cert and --ca, the certificates of this program (tagbus cert issue makes them)",
 	`the peer speaks plain tcp: use the same backend, "tls", at both ends`, "the peer speaks plain tcp, and this program TLS: start the peer with --cert and --ca, too",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tcp
+package mutual
 
 import (
 	"container/list"
@@ -65,30 +65,30 @@ func networkOf(remote netip.Addr) (netip.Prefix, netip.Addr) {
 	return network, remote
 }
 
-// add puts s behind the others of its address.
-func (l *line) add(s *secure) {
-	network, addr := networkOf(s.remote)
+// add puts v behind the others of its address.
+func (l *line) add(v *Visitor) {
+	network, addr := networkOf(v.Remote)
 	addrs := l.networks.get(network, func() *turns[netip.Addr, *list.List] { return &turns[netip.Addr, *list.List]{} })
-	s.place = addrs.get(addr, list.New).PushBack(s)
+	v.place = addrs.get(addr, list.New).PushBack(v)
 	l.length++
 }
 
 // first takes out the one whose turn it is. There is one.
-func (l *line) first() *secure {
+func (l *line) first() *Visitor {
 	_, addrs := l.networks.next()
 	_, waiting := addrs.next()
-	s := waiting.Front().Value.(*secure)
-	l.remove(s)
-	return s
+	first := waiting.Front().Value.(*Visitor)
+	l.remove(first)
+	return first
 }
 
-// remove takes out s.
-func (l *line) remove(s *secure) {
-	network, addr := networkOf(s.remote)
+// remove takes out v.
+func (l *line) remove(v *Visitor) {
+	network, addr := networkOf(v.Remote)
 	addrs := l.networks.get(network, nil)
 	waiting := addrs.get(addr, nil)
-	waiting.Remove(s.place)
-	s.place = nil
+	waiting.Remove(v.place)
+	v.place = nil
 	l.length--
 	if waiting.Len() == 0 {
 		addrs.remove(addr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tcp
+package mutual
 
 import (
 	"runtime"
@@ -27,15 +27,15 @@ const (
 	// will cost is not known before they wait for their peers.
 	typicalCost = 2 * time.Millisecond
 
-	// handshakeBytes is how much an accepted peer sends in its handshake. Chains of certificates
+	// HandshakeBytes is how much an accepted peer sends in its handshake. Chains of certificates
 	// have a few thousand bytes, and crypto/tls takes a quarter of a megabyte.
-	handshakeBytes = 64 << 10
+	HandshakeBytes = 64 << 10
 )
 
-// ration bounds the processor time of handshakes.
+// Ration bounds the processor time of handshakes.
 //
 // Threads: any.
-type ration struct {
+type Ration struct {
 	workers chan struct{} // as many elements as goroutines compute
 
 	mu      sync.Mutex
@@ -45,8 +45,9 @@ type ration struct {
 	at      time.Time     // of the balance
 }
 
-func newRation(processors int, clock func() time.Time) *ration {
-	r := &ration{
+// NewRation returns one for so many processors, with a clock.
+func NewRation(processors int, clock func() time.Time) *Ration {
+	r := &Ration{
 		workers: make(chan struct{}, max(1, processors/workerShare)),
 		clock:   clock, rate: float64(processors) / failureShare, at: clock(),
 	}
@@ -54,12 +55,12 @@ func newRation(processors int, clock func() time.Time) *ration {
 	return r
 }
 
-func (r *ration) most() time.Duration { return time.Duration(r.rate * float64(burst)) }
+func (r *Ration) most() time.Duration { return time.Duration(r.rate * float64(burst)) }
 
 // wait returns how long no handshake of a stranger may begin; 0: one may.
 //
 //   - under: how many are under way.
-func (r *ration) wait(under int) time.Duration {
+func (r *Ration) wait(under int) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.save()
@@ -72,7 +73,7 @@ func (r *ration) wait(under int) time.Duration {
 
 // pay takes processor time from the balance, or gives it back if it is below 0. The debt is bounded, or
 // strangers whose handshakes are dear would keep all others waiting for seconds.
-func (r *ration) pay(spent time.Duration) {
+func (r *Ration) pay(spent time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.save()
@@ -80,42 +81,55 @@ func (r *ration) pay(spent time.Duration) {
 }
 
 // save adds what has come to the balance since the last call. mu is held.
-func (r *ration) save() {
+func (r *Ration) save() {
 	now := r.clock()
 	r.balance = min(r.balance+time.Duration(float64(now.Sub(r.at))*r.rate), r.most())
 	r.at = now
 }
 
-// work is what a goroutine computes between two waits for its peer.
-type work struct {
-	ration *ration
-	free   bool          // it is this side that has dialled
-	begun  time.Duration // processor time of the thread
-	spent  time.Duration // of all parts
+// Tune sets the processors for strangers, and what of their time is left for now, which tests of
+// backends cannot wait for. A rate of 0 stays as it is.
+func (r *Ration) Tune(rate float64, left func(rate float64) time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.save()
+	if rate > 0 {
+		r.rate = rate
+	}
+	r.balance = left(r.rate)
 }
 
-// begin waits for a processor.
-func (w *work) begin() {
-	w.ration.workers <- struct{}{}
+// Work is what a goroutine computes between two waits for its peer.
+type Work struct {
+	Ration *Ration
+	Free   bool // it is this side that has dialled
+
+	begun time.Duration // processor time of the thread
+	spent time.Duration // of all parts
+}
+
+// Begin waits for a processor.
+func (w *Work) Begin() {
+	w.Ration.workers <- struct{}{}
 	runtime.LockOSThread() // whose time is measured: the goroutine may have to wait for a processor of the runtime
 	w.begun = threadTime()
 }
 
-// end gives the processor back.
-func (w *work) end() {
+// End gives the processor back.
+func (w *Work) End() {
 	spent := threadTime() - w.begun
 	runtime.UnlockOSThread()
-	<-w.ration.workers
+	<-w.Ration.workers
 	w.spent += spent
-	if !w.free {
-		w.ration.pay(spent)
+	if !w.Free {
+		w.Ration.pay(spent)
 	}
 }
 
-// succeed gives back what a handshake has cost that has not failed.
-func (w *work) succeed() {
-	if !w.free {
-		w.ration.pay(-w.spent)
+// Succeed gives back what a handshake has cost that has not failed.
+func (w *Work) Succeed() {
+	if !w.Free {
+		w.Ration.pay(-w.spent)
 	}
 }
 
