@@ -28,6 +28,13 @@
 // read once and checked (descriptor.check, reader.look, writer.look). A peer that
 // breaks the rules ends its own connection, with ErrProtocol or netio.ErrMessageLength.
 //
+// # Certificates
+//
+// With Config.TLS both sides show certificates before any memory is given away: a handshake of TLS 1.3 on the socket, computed
+// beside the loop (secure.go). Behind it each side says which user it is and which files its memory is (bond.go),
+// and the other one compares that with what the system says. Another process that only passes on what it gets is
+// found so: ErrOtherProcess, or ErrUserNamespace where users cannot be compared. Nothing else is encrypted.
+//
 // # Sending
 //
 // A message is one descriptor or several. Up to 40 bytes stand in the descriptor. A piece of
@@ -82,7 +89,8 @@
 //   - An endpoint receives up to 256 KiB in a turn, and one message more; then the others
 //     get their turn. When all of them have received 8 MiB, or callbacks have taken 5 ms, the
 //     loop looks for other events.
-//   - An accepted connection has 2 s to introduce itself. More than 64 that have not, more
+//   - An accepted connection has 2 s to introduce itself, and with TLS 5 s for its handshake before that, from when
+//     that is computed; then those that wait count for Config.MaxEndpoints only. Without TLS, more than 64 that have not, more
 //     than Config.MaxEndpoints, and those for which the process has no descriptor, are closed
 //     and counted in Stats.AcceptShed.
 //   - A connection takes one descriptor and, at each end, a segment of its own: 276 KiB

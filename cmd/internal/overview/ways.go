@@ -107,10 +107,7 @@ func (c *connection) notAnnounced(known bool, has string) (u Unused, ok bool) {
 	}
 	u = Unused{
 		Backend: withinHost, Via: c.via, Reason: fmt.Sprintf("the %s has only %s", c.word, has),
-		Do: "start the " + c.word + " with --backend auto, or with shm in front of what it has; one with --acl has no shm, since processes that share memory can read all of it",
-	}
-	if c.via == "tls" {
-		u.Reason, u.Do = u.Reason+": certificates hold for connections, and not for memory that is shared", ""
+		Do: "start the " + c.word + " with --backend auto, or with shm in front of what it has",
 	}
 	return u, true
 }

@@ -35,7 +35,7 @@ func (c *connection) unused(backend, reason string) Unused {
 		u.Do = fmt.Sprintf("start the %s with --metrics, and it says why; mostly it is of another user, or in a container", c.peer)
 	case strings.HasPrefix(reason, hasOnly):
 		u.Reason = fmt.Sprintf("the %s has only %s", c.peer, strings.TrimPrefix(reason, hasOnly))
-		u.Do = fmt.Sprintf("start the %s with --backend auto, or with %s in front of what it has; one with --acl has no shm", c.peer, backend)
+		u.Do = fmt.Sprintf("start the %s with --backend auto, or with %s in front of what it has", c.peer, backend)
 		if backend != withinHost {
 			u.Do = fmt.Sprintf("start the %s with %s in front of its --backend, in a program and on a host that have it: --fabrics shows what is there", c.peer, backend)
 		}

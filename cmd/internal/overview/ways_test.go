@@ -68,7 +68,7 @@ func TestWhyABetterTransportIsNotUsed(t *testing.T) {
 		{"a subscriber of an earlier release", "shm tcp", "pc-1", "tcp", &state.State{Backend: "tcp"}, "shm: the subscriber has only tcp; do"},
 		{"another user", "shm tcp", "pc-1", "tcp", passed("shm", notHere), "shm: the subscriber does not see the socket of the publisher, as user, container or --shm-folder differ; do"},
 		{"a publisher without it", "tcp", "pc-1", "tcp", passed("shm", "x"), "shm: the publisher has only tcp; do"},
-		{"certificates", "tls", "pc-1", "tls", nil, "shm: the publisher has only tls: certificates hold for connections, and not for memory that is shared"},
+		{"certificates", "tls", "pc-1", "tls", nil, "shm: the publisher has only tls; do"},
 	} {
 		r := overview.Row{Entry: reachedBy(strings.Fields(test.announced)...), State: &state.State{Role: state.Publisher, Host: "pc-1"}}
 		u, ok := r.Unused(&state.Peer{Instance: "S1", Host: test.host, Backend: test.via}, test.itself)
