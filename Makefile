@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,10 @@ flake: ## the backends' conformance suites and random runs RUNS times, in every 
 elsewhere: ## builds for other processors, with tests of a 32-bit one; macOS and Windows have tags, recording and tagbus rec (QUICK=quick: types only)
 	@scripts/setup.sh elsewhere
 	@scripts/elsewhere.sh $(QUICK)
+
+faults: ## the table of faults: real processes in network namespaces, an independent checker; some minutes, root; writes docs/faults.md (QUICK=quick: a selection, ONLY: a regular expression; these write nothing)
+	@scripts/setup.sh
+	CGO_ENABLED=0 go run ./test/faults $(if $(QUICK)$(ONLY),$(if $(QUICK),-quick) -only '$(ONLY)',-doc docs/faults.md)
 
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..
