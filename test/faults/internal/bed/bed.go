@@ -205,11 +205,11 @@ func (b *Bed) Start(h Host, name string, env []string, args ...string) (*Process
 // PID returns the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal. When it returns from SIGSTOP the process stands still.
+// Signal sends a signal to the process and its group. When it returns from SIGSTOP the process stands still.
 //
 // Errors: the system's.
 func (p *Process) Signal(s syscall.Signal) error {
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := unix.Kill(-p.PID(), s); err != nil {
 		return fmt.Errorf("%s: %v: %w", p.Name, s, err)
 	}
 	if s != syscall.SIGSTOP {

@@ -11,7 +11,7 @@ import (
 
 // All returns all rows, in the order in which they are shown.
 func All() []table.Row {
-	return slices.Concat(processes())
+	return slices.Concat(processes(), networks())
 }
 
 // Sets of directories and transports.
