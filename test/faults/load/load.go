@@ -35,15 +35,17 @@ const (
 // Main runs the program that the arguments name, and returns its exit status: 0 if it ended in order, 1 if
 // not, 2 if it could not begin.
 func Main(args []string) int {
-	programs := map[string]func(*common, []string) int{"publish": publish, "subscribe": subscribe}
+	programs := map[string]func(*common, []string) int{"publish": publish, "subscribe": subscribe, "strangers": strangers}
 	if len(args) == 0 || programs[args[0]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: load publish|subscribe FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: load publish|subscribe|strangers FLAGS")
 		return 2
 	}
 	// What traces a program is between it and what has started it.
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0)
 	c := &common{FlagSet: flag.NewFlagSet(args[0], flag.ExitOnError), out: os.Stdout}
-	c.flags()
+	if args[0] != "strangers" {
+		c.flags()
+	}
 	return programs[args[0]](c, args[1:])
 }
 
@@ -86,6 +88,10 @@ type Line struct {
 	Backend  string `json:"backend,omitempty"`
 	Err      string `json:"err,omitempty"`
 	Instance string `json:"instance,omitempty"` // of the program itself: "ready"
+
+	Count    int   `json:"count,omitempty"`    // of strangers: connections
+	Answered int   `json:"answered,omitempty"` // of these, to which anything was sent
+	Took     int64 `json:"took,omitempty"`     // nanoseconds until the last one was closed by the other side
 }
 
 // say writes a line.

@@ -24,6 +24,7 @@ const turn = 5 * time.Millisecond
 type publisher struct {
 	*common
 	listen                string
+	port, serves          int
 	tags, subscribers     int
 	rate, bytes           int
 	queueBytes, poolBytes int
@@ -39,8 +40,10 @@ type publisher struct {
 func publish(c *common, args []string) int {
 	p := &publisher{common: c}
 	c.StringVar(&p.listen, "listen", "127.0.0.1", "address")
+	c.IntVar(&p.port, "port", 0, "port; 0: the system picks one")
 	c.IntVar(&p.tags, "tags", 6, "how many tags")
 	c.IntVar(&p.subscribers, "subscribers", 1, "how many subscribers are waited for")
+	c.IntVar(&p.serves, "serves", 0, "how many tags from Churned on are served, too, of which nothing is published")
 	c.IntVar(&p.rate, "rate", 1000, "messages of a tag in a second; 0: as many as there is room for")
 	c.IntVar(&p.bytes, "bytes", 500, "of a message")
 	c.IntVar(&p.queueBytes, "queue-bytes", 1200000, "that may wait for a subscription")
@@ -75,10 +78,10 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 	if err != nil {
 		return p.failed(2, err)
 	}
-	set, err := tags.Range(1, tags.Tag(p.tags))
+	set, serves, err := p.sets()
 	if err == nil {
 		p.handle, err = n.NewPublisher(bus.PublisherConfig{
-			Common: p.settings(p.event), Listening: bus.Listening{Listen: netip.AddrPortFrom(address, 0)}, Tags: set,
+			Common: p.settings(p.event), Listening: bus.Listening{Listen: netip.AddrPortFrom(address, uint16(p.port))}, Tags: serves,
 			Sending: bus.Sending{
 				QueueBytes: p.queueBytes, PoolBytes: p.poolBytes, MaxMessageBytes: 1 << 16,
 				CacheMessages: p.cache, MaxStall: p.maxStall,
@@ -112,6 +115,17 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 	}
 	p.say(Line{What: "ended"})
 	return 0
+}
+
+// sets returns the tags that are published, and those that are served.
+//
+// Errors: those of tags.
+func (p *publisher) sets() (published, serves tags.Set, err error) {
+	if published, err = tags.Range(1, tags.Tag(p.tags)); err != nil || p.serves == 0 {
+		return published, published, err
+	}
+	others, err := tags.Range(Churned, Churned+tags.Tag(p.serves)-1)
+	return published, tags.Union(published, others), err
 }
 
 // publishes publishes one tag until the program is to stop.

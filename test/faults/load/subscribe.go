@@ -17,6 +17,9 @@ import (
 	"tagbus/test/faults/internal/record"
 )
 
+// Churned is the first tag of those that are subscribed to with -churn.
+const Churned tags.Tag = 0x1000
+
 // Policies are those of the tags from 1 on, unless flags say otherwise.
 const Policies = "block,drop-newest,drop-oldest,latest,sample:3,disconnect:5s"
 
@@ -26,6 +29,7 @@ type subscriber struct {
 	slow     time.Duration
 	panics   int
 	churn    bool
+	cycles   int // of churn
 	messages int
 	got      []check.Got
 	taken    int
@@ -81,7 +85,7 @@ func (s *subscriber) run() int {
 	if err := n.Close(); err != nil {
 		return s.failed(1, err)
 	}
-	s.say(Line{What: "ended"})
+	s.say(Line{What: "ended", Count: s.cycles})
 	return 0
 }
 
@@ -119,16 +123,20 @@ func (s *subscriber) waits(ctx context.Context, subs []*bus.Subscription) {
 
 // cycle subscribes to many tags and unsubscribes.
 func (s *subscriber) cycle(ctx context.Context, handle *bus.Subscriber) {
-	set, err := tags.Range(0x1000, 0x1000+999)
+	set, err := tags.Range(Churned, Churned+999)
 	if err != nil {
 		return
 	}
 	sub, err := handle.Subscribe(set, func(bus.Message) {})
 	if err == nil {
-		err = sub.Unsubscribe(ctx)
+		err = errors.Join(sub.Wait(ctx), sub.Unsubscribe(ctx))
 	}
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
 		s.say(Line{What: "churn failed", Err: err.Error()})
+	default:
+		s.cycles++
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -33,9 +34,20 @@ func rule(c *table.Case, h bed.Host, hooks, what string) (heal func()) {
 }
 
 // injected stands before a program whose system calls fail: "memfd_create:error=EPERM".
-func injected(what string) []string {
+func injected(c *table.Case, what string) []string {
 	call, _, _ := strings.Cut(what, ":")
-	return []string{"strace", "-DD", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + call, "-e", "signal=none", "-e", "inject=" + what}
+	return []string{"strace", "-DD", "-f", "-qq", "-o", filepath.Join(c.Dir, "calls"), "-e", "trace=" + call, "-e", "signal=none", "-e", "inject=" + what}
+}
+
+// failed notes how many calls of the program of injected have failed. A case in which none did is broken.
+func failed(c *table.Case) {
+	text, err := os.ReadFile(filepath.Join(c.Dir, "calls"))
+	c.Must(err)
+	n := strings.Count(string(text), "(INJECTED)")
+	c.Note("%d calls failed", n)
+	if n == 0 {
+		c.Fail("no call has failed")
+	}
 }
 
 // mounted stands before a program in a mount namespace of its own, in which something is done.

@@ -175,6 +175,19 @@ func (c *Case) program(name string, h bed.Host, flags, env []string, before ...s
 	return p
 }
 
+// Subscribers returns all subscribers.
+func (c *Case) Subscribers() []*Program { return c.subscribers }
+
+// Strangers starts connections to an address from a host. The flags are those of package load.
+func (c *Case) Strangers(name string, h bed.Host, to string, flags ...string) *Program {
+	p := &Program{c: c}
+	words := append([]string{"prlimit", "--nofile=20000", "--"}, c.Tools.Load...)
+	var err error
+	p.Process, err = c.Start(h, name, nil, append(append(words, "strangers", "-to", to), flags...)...)
+	c.Must(err)
+	return p
+}
+
 func (c *Case) backend() string {
 	if c.Way == SHM {
 		return "auto"
