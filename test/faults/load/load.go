@@ -55,6 +55,7 @@ type common struct {
 	bus, backend, shmFolder, record, name    string
 	cert, key, ca, revoked, policy           string
 	heartbeat, timeout, reconnect, lookEvery time.Duration
+	refuse                                   string
 	expiry                                   time.Duration
 
 	mu  sync.Mutex
@@ -76,6 +77,7 @@ func (c *common) flags() {
 	c.DurationVar(&c.timeout, "timeout", 3*time.Second, "silence that ends a connection")
 	c.DurationVar(&c.reconnect, "reconnect", time.Second, "longest pause before another try")
 	c.DurationVar(&c.expiry, "expiry", 0, "how long an instance gives no sign of life before its entry is gone; 0: as the directory has it")
+	c.StringVar(&c.refuse, "refuse", "", "call of the system that fails: memfd or seals")
 	c.DurationVar(&c.lookEvery, "look", time.Second, "time between two looks at certificates and policy")
 }
 
@@ -127,13 +129,18 @@ func (c *common) event(e bus.Event) {
 //
 // Errors: those of its parts.
 func (c *common) open() (*node.Node, error) {
+	if c.refuse != "" {
+		if err := refuse(c.refuse); err != nil {
+			return nil, err
+		}
+	}
 	cfg := node.Config{Bus: c.bus, Backend: c.backend, Expiry: c.expiry, SHM: shm.Config{Folder: c.shmFolder}}
 	if c.cert != "" || c.policy != "" {
-		id := identity.Config{Certificate: c.cert, Key: c.key, CA: c.ca, Every: c.lookEvery}
+		id := identity.Config{Certificate: c.cert, Key: c.key, CA: c.ca}
 		if c.revoked != "" {
 			id.Revoked = strings.Split(c.revoked, ",")
 		}
-		a, err := access.Open(access.Config{Identity: id, Policy: c.policy})
+		a, err := access.Open(access.Config{Identity: id, Policy: c.policy, Every: c.lookEvery})
 		if err != nil {
 			return nil, err
 		}

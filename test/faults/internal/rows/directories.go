@@ -23,7 +23,7 @@ func directories() []table.Row {
 	return []table.Row{
 		{
 			Number: "24", Name: "the disk of the directory is full", Inject: "a tmpfs filled to the last byte, 8 s",
-			Promise: "messages flow; a subscriber that comes meanwhile finds the publisher; what is started meanwhile is announced when there is room",
+			Promise: "messages flow; a subscriber that comes meanwhile finds the publisher; a publisher that starts afterwards is found within 5 s",
 			Quick:   true,
 			Run: func(c *table.Case) {
 				c.Must(os.Mkdir(c.Bus, 0o755))
@@ -44,7 +44,7 @@ func directories() []table.Row {
 		},
 		{
 			Number: "25", Name: "files of the directory are garbage", Inject: "random bytes, half an entry and an empty file, as entries",
-			Promise: "they are passed over: a subscriber that comes finds the publisher within 5 s", Quick: true,
+			Promise: "each is told, and passed over: a subscriber that comes finds the publisher within 5 s", Quick: true,
 			Run: func(c *table.Case) { planted(c, garbage) },
 		},
 		{
@@ -193,7 +193,7 @@ func planted(c *table.Case, plant func(c *table.Case, folder, entry string)) {
 		c.Fail("no file in %s", c.Bus)
 	}
 	c.Note("beside %d files", n)
-	table.Idle(2 * time.Second)
+	victim.ToldWhy("problem", "damaged|not a regular file", at, found)
 	late(c, victim, other)
 	victim.NotTold("lost", at)
 	c.Finish()

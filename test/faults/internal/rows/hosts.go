@@ -71,6 +71,7 @@ func hosts() []table.Row {
 				c.Must(os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(publisher.PID())), 0o600))
 				victim, other := c.Subscriber("victim", c.B), c.Subscriber("other", c.A)
 				c.Go(publisher, victim, other)
+				stopped := c.Now()
 				stop(c, syscall.SIGSTOP, victim)
 				c.Until("the publisher is killed", 20*time.Second, func() bool {
 					select {
@@ -84,7 +85,7 @@ func hosts() []table.Row {
 				at := c.Now()
 				stop(c, syscall.SIGCONT, victim)
 				victim.Told("lost", at, 2*time.Second)
-				other.Told("vanished", 0, 15*time.Second)
+				other.Told("vanished", stopped, 35*time.Second)
 				c.Finish()
 			},
 		},

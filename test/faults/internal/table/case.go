@@ -3,6 +3,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -37,7 +38,8 @@ type Case struct {
 	Directory, Way string
 	Bus            string // --bus
 	Tools          Tools
-	Server         *bed.Process // tagbus-directory, of a case on etcd
+	Server         *bed.Process  // tagbus-directory, of a case on etcd
+	Valid          time.Duration // of certificates; 0: a day
 
 	publishers, subscribers []*Program
 	ca                      *pki.Authority
@@ -178,6 +180,15 @@ func (c *Case) program(name string, h bed.Host, flags, env []string, before ...s
 // Subscribers returns all subscribers.
 func (c *Case) Subscribers() []*Program { return c.subscribers }
 
+// Command starts a command of tagbus on a host.
+func (c *Case) Command(name string, h bed.Host, args ...string) *Program {
+	p := &Program{c: c}
+	var err error
+	p.Process, err = c.Start(h, name, nil, args...)
+	c.Must(err)
+	return p
+}
+
 // Strangers starts connections to an address from a host. The flags are those of package load.
 func (c *Case) Strangers(name string, h bed.Host, to string, flags ...string) *Program {
 	p := &Program{c: c}
@@ -207,7 +218,7 @@ func (c *Case) CA() *pki.Authority {
 
 // credentials returns the flags of a program with a certificate in its name.
 func (c *Case) credentials(name string) []string {
-	cert, key, err := c.CA().Issue(name, 24*time.Hour)
+	cert, key, err := c.CA().Issue(name, cmp.Or(c.Valid, 24*time.Hour))
 	c.Must(err)
 	return []string{"-cert", cert, "-key", key, "-ca", c.CA().File}
 }
