@@ -56,7 +56,7 @@ func run() int {
 	}
 	if o.list {
 		for i := range selected {
-			fmt.Printf("%-8s %s\n", selected[i].Number, selected[i].Name)
+			fmt.Fprintf(os.Stdout, "%-8s %s\n", selected[i].Number, selected[i].Name)
 		}
 		return 0
 	}
@@ -88,16 +88,16 @@ func report(o options, selected []table.Row, dir string, tidy func()) int {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		return 2
 	}
-	outcomes := table.Run(selected, o.parallel, dir, tools, func(o table.Outcome) { fmt.Println(o.Line()) })
-	fmt.Printf("\n%s; the machine stood still for at most %s\n", table.Summary(outcomes), table.Short(tools.Stalls.Worst()))
+	outcomes := table.Run(selected, o.parallel, dir, tools, func(o table.Outcome) { fmt.Fprintln(os.Stdout, o.Line()) })
+	fmt.Fprintf(os.Stdout, "\n%s; the machine stood still for at most %s\n", table.Summary(outcomes), table.Short(tools.Stalls.Worst()))
 	if o.doc != "" {
-		if err := os.WriteFile(o.doc, []byte(table.Markdown(outcomes, head)), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(o.doc, []byte(table.Markdown(outcomes, head)), 0o644); err != nil { // a document
 			fmt.Fprintln(os.Stderr, "faults:", err)
 			return 2
 		}
 	}
 	if _, broken, _ := table.Count(outcomes); broken > 0 {
-		fmt.Println("what the processes said is in", dir)
+		fmt.Fprintln(os.Stdout, "what the processes said is in", dir)
 		return 1
 	}
 	tidy()

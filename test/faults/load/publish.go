@@ -33,7 +33,7 @@ type publisher struct {
 	usr1                  bool
 
 	handle *bus.Publisher
-	stop   context.Context //nolint:containedctx // of the whole program
+	stop   context.Context // of the whole program
 }
 
 // publish is the program: it publishes tags 1 to -tags until SIGTERM, and then drains.

@@ -64,13 +64,13 @@ func (s *crowd) one(stop context.Context, dialed func()) {
 		return
 	}
 	begun := time.Now()
-	defer context.AfterFunc(stop, func() { conn.Close() })()
+	defer context.AfterFunc(stop, func() { _ = conn.Close() })()
 	go s.talk(stop, conn)
 	n, _ := io.Copy(io.Discard, conn) // how it ends does not matter
 	if n > 0 {
 		s.answered.Add(1)
 	}
-	conn.Close()
+	_ = conn.Close()
 	if stop.Err() == nil {
 		s.closed.Add(1)
 		for took := int64(time.Since(begun)); ; {
@@ -101,20 +101,20 @@ func (s *crowd) talk(stop context.Context, conn net.Conn) {
 	case "tls":
 		client := tls.Client(struct {
 			net.Conn
-		}{conn}, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a stranger
+		}{conn}, &tls.Config{InsecureSkipVerify: true}) // a stranger
 		err = client.HandshakeContext(stop)
 	case "lengths": // of frames that cannot be
 		_, err = conn.Write(bytes.Repeat([]byte{0xff}, 64))
 	}
 	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) {
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 
 func noise(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = byte(rand.IntN(256)) //nolint:gosec // any bytes
+		b[i] = byte(rand.IntN(256)) // any bytes
 	}
 	return b
 }

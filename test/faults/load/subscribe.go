@@ -156,7 +156,7 @@ func (s *subscriber) message(m bus.Message) {
 		return
 	}
 	if s.slow > 0 {
-		time.Sleep(s.slow) // what a handler must not do
+		<-time.After(s.slow) // what a handler must not do
 	}
 	if s.messages++; s.panics > 0 && s.messages%s.panics == 0 {
 		panic("the handler panics on purpose")

@@ -183,7 +183,7 @@ func (b *Bed) Start(h Host, name string, env []string, args ...string) (*Process
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	p := &Process{Name: name, Log: log.Name(), ended: make(chan struct{})}
 	p.cmd = exec.Command("ip", append([]string{"netns", "exec", h.Name}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir = log, log, b.Dir

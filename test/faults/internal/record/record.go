@@ -21,7 +21,7 @@ func Create[T any](path string, n int) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if err := f.Truncate(int64(size[T](n))); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func Open[T any](path string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

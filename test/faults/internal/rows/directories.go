@@ -19,115 +19,113 @@ import (
 const found = 5 * time.Second
 
 // directories are the rows of the directory.
-func directories() []table.Row {
-	return []table.Row{
-		{
-			Number: "24", Name: "the disk of the directory is full", Inject: "a tmpfs filled to the last byte, 8 s",
-			Promise: "messages flow; a subscriber that comes meanwhile finds the publisher; a publisher that starts afterwards is found within 5 s",
-			Quick:   true,
-			Run: func(c *table.Case) {
-				c.Must(os.Mkdir(c.Bus, 0o755))
-				c.Must(unix.Mount("tmpfs", c.Bus, "tmpfs", 0, "size=256k"))
-				c.Undo(func() { _ = unix.Unmount(c.Bus, unix.MNT_DETACH) })
-				_, victim, other := c.Begin()
-				c.Lossless()
-				at := c.Now()
-				filler := filepath.Join(c.Bus, "filler")
-				fill(c, filler)
-				table.Idle(8 * time.Second)
-				late(c, victim, other)
-				victim.NotTold("lost", at)
-				c.Must(os.Remove(filler))
-				after(c)
-				c.Finish()
-			},
+var directories = []table.Row{
+	{
+		Number: "24", Name: "the disk of the directory is full", Inject: "a tmpfs filled to the last byte, 8 s",
+		Promise: "messages flow; a subscriber that comes meanwhile finds the publisher; a publisher that starts afterwards is found within 5 s",
+		Quick:   true,
+		Run: func(c *table.Case) {
+			c.Must(os.Mkdir(c.Bus, 0o755))
+			c.Must(unix.Mount("tmpfs", c.Bus, "tmpfs", 0, "size=256k"))
+			c.Undo(func() { _ = unix.Unmount(c.Bus, unix.MNT_DETACH) })
+			_, victim, other := c.Begin()
+			c.Lossless()
+			at := c.Now()
+			filler := filepath.Join(c.Bus, "filler")
+			fill(c, filler)
+			table.Idle(8 * time.Second)
+			late(c, victim, other)
+			victim.NotTold("lost", at)
+			c.Must(os.Remove(filler))
+			after(c)
+			c.Finish()
 		},
-		{
-			Number: "25", Name: "files of the directory are garbage", Inject: "random bytes, half an entry and an empty file, as entries",
-			Promise: "each is told, and passed over: a subscriber that comes finds the publisher within 5 s", Quick: true,
-			Run: func(c *table.Case) { planted(c, garbage) },
+	},
+	{
+		Number: "25", Name: "files of the directory are garbage", Inject: "random bytes, half an entry and an empty file, as entries",
+		Promise: "each is told, and passed over: a subscriber that comes finds the publisher within 5 s", Quick: true,
+		Run: func(c *table.Case) { planted(c, garbage) },
+	},
+	{
+		Number: "26", Name: "files of the directory are traps", Inject: "a FIFO, a symbolic link to nowhere, one to /dev/zero, a file of 1 GiB, a folder, as entries",
+		Promise: "as 25; nothing waits for them", Run: func(c *table.Case) { planted(c, traps) },
+	},
+	{
+		Number: "27", Name: "the folder of the directory is gone", Inject: "renamed, 4 s, and put back", Promise: "messages flow; after it a subscriber that comes finds the publisher within 5 s",
+		Quick: true,
+		Run: func(c *table.Case) {
+			_, victim, other := c.Begin()
+			c.Lossless()
+			at := c.Now()
+			c.Must(os.Rename(c.Bus, c.Bus+".away"))
+			table.Idle(4 * time.Second)
+			flow(c.Now(), 5*time.Second, victim, other)
+			_ = os.RemoveAll(c.Bus) // a publisher may have made it again
+			c.Must(os.Rename(c.Bus+".away", c.Bus))
+			victim.NotTold("lost", at)
+			late(c, victim, other)
+			c.Finish()
 		},
-		{
-			Number: "26", Name: "files of the directory are traps", Inject: "a FIFO, a symbolic link to nowhere, one to /dev/zero, a file of 1 GiB, a folder, as entries",
-			Promise: "as 25; nothing waits for them", Run: func(c *table.Case) { planted(c, traps) },
+	},
+	{
+		Number: "27b", Name: "the folder of the directory is removed", Inject: "rm -r, with all entries", Promise: "the publisher announces itself again: a subscriber that comes finds it within 15 s; messages flow",
+		Run: func(c *table.Case) {
+			_, victim, other := c.Begin()
+			c.Lossless()
+			at := c.Now()
+			c.Must(os.RemoveAll(c.Bus))
+			s := c.Subscriber("late", c.B)
+			s.Late = true
+			s.Told("complete", at, 15*time.Second)
+			flow(c.Now(), 5*time.Second, victim, other)
+			victim.NotTold("lost", at)
+			c.Finish()
 		},
-		{
-			Number: "27", Name: "the folder of the directory is gone", Inject: "renamed, 4 s, and put back", Promise: "messages flow; after it a subscriber that comes finds the publisher within 5 s",
-			Quick: true,
-			Run: func(c *table.Case) {
-				_, victim, other := c.Begin()
-				c.Lossless()
-				at := c.Now()
-				c.Must(os.Rename(c.Bus, c.Bus+".away"))
-				table.Idle(4 * time.Second)
-				flow(c.Now(), 5*time.Second, victim, other)
-				_ = os.RemoveAll(c.Bus) // a publisher may have made it again
-				c.Must(os.Rename(c.Bus+".away", c.Bus))
-				victim.NotTold("lost", at)
-				late(c, victim, other)
-				c.Finish()
-			},
+	},
+	{
+		Number: "38", Name: "two publishers have the same tags", Inject: "another one with the tags of the first", Promise: "each subscriber is told, and gets the messages of both, each in order",
+		Directories: both, Ways: all,
+		Run: func(c *table.Case) {
+			_, victim, other := c.Begin()
+			c.Lossless()
+			at := c.Now()
+			c.Publisher("second", c.A, "-subscribers", "2").Says("ready")
+			victim.Late, other.Late = true, true // of the second one
+			victim.Told("duplicate", at, found)
+			other.Told("duplicate", at, found)
+			flow(c.Now(), 5*time.Second, victim, other)
+			c.Finish()
 		},
-		{
-			Number: "27b", Name: "the folder of the directory is removed", Inject: "rm -r, with all entries", Promise: "the publisher announces itself again: a subscriber that comes finds it within 15 s; messages flow",
-			Run: func(c *table.Case) {
-				_, victim, other := c.Begin()
-				c.Lossless()
-				at := c.Now()
-				c.Must(os.RemoveAll(c.Bus))
-				s := c.Subscriber("late", c.B)
-				s.Late = true
-				s.Told("complete", at, 15*time.Second)
-				flow(c.Now(), 5*time.Second, victim, other)
-				victim.NotTold("lost", at)
-				c.Finish()
-			},
+	},
+	{
+		Number: "etcd 1", Name: "the only server of a directory is killed and starts again", Inject: "SIGKILL of tagbus-directory, 6 s",
+		Promise:     "messages flow; after it a subscriber that comes finds the publisher within 15 s",
+		Directories: []string{table.Etcd}, Ways: all, Quick: true,
+		Run: func(c *table.Case) {
+			_, victim, other := c.Begin()
+			c.Lossless()
+			at := c.Now()
+			c.Server.Kill()
+			table.Idle(6 * time.Second)
+			flow(c.Now(), 5*time.Second, victim, other)
+			c.StartServer()
+			again(c, at, victim, other)
 		},
-		{
-			Number: "38", Name: "two publishers have the same tags", Inject: "another one with the tags of the first", Promise: "each subscriber is told, and gets the messages of both, each in order",
-			Directories: both, Ways: all,
-			Run: func(c *table.Case) {
-				_, victim, other := c.Begin()
-				c.Lossless()
-				at := c.Now()
-				c.Publisher("second", c.A, "-subscribers", "2").Says("ready")
-				victim.Late, other.Late = true, true // of the second one
-				victim.Told("duplicate", at, found)
-				other.Told("duplicate", at, found)
-				flow(c.Now(), 5*time.Second, victim, other)
-				c.Finish()
-			},
+	},
+	{
+		Number: "etcd 2", Name: "the only server of a directory stands still", Inject: "SIGSTOP of tagbus-directory, longer than the entries live, 15 s",
+		Promise: "as etcd 1", Directories: []string{table.Etcd}, Ways: all,
+		Run: func(c *table.Case) {
+			_, victim, other := c.Begin()
+			c.Lossless()
+			at := c.Now()
+			c.Must(c.Server.Signal(syscall.SIGSTOP))
+			table.Idle(15 * time.Second)
+			flow(c.Now(), 5*time.Second, victim, other)
+			c.Must(c.Server.Signal(syscall.SIGCONT))
+			again(c, at, victim, other)
 		},
-		{
-			Number: "etcd 1", Name: "the only server of a directory is killed and starts again", Inject: "SIGKILL of tagbus-directory, 6 s",
-			Promise:     "messages flow; after it a subscriber that comes finds the publisher within 15 s",
-			Directories: []string{table.Etcd}, Ways: all, Quick: true,
-			Run: func(c *table.Case) {
-				_, victim, other := c.Begin()
-				c.Lossless()
-				at := c.Now()
-				c.Server.Kill()
-				table.Idle(6 * time.Second)
-				flow(c.Now(), 5*time.Second, victim, other)
-				c.StartServer()
-				again(c, at, victim, other)
-			},
-		},
-		{
-			Number: "etcd 2", Name: "the only server of a directory stands still", Inject: "SIGSTOP of tagbus-directory, longer than the entries live, 15 s",
-			Promise: "as etcd 1", Directories: []string{table.Etcd}, Ways: all,
-			Run: func(c *table.Case) {
-				_, victim, other := c.Begin()
-				c.Lossless()
-				at := c.Now()
-				c.Must(c.Server.Signal(syscall.SIGSTOP))
-				table.Idle(15 * time.Second)
-				flow(c.Now(), 5*time.Second, victim, other)
-				c.Must(c.Server.Signal(syscall.SIGCONT))
-				again(c, at, victim, other)
-			},
-		},
-	}
+	},
 }
 
 // again lets a subscriber in after the directory was away, and ends the case.
@@ -169,7 +167,7 @@ func after(c *table.Case) {
 func fill(c *table.Case, path string) {
 	f, err := os.Create(path)
 	c.Must(err)
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	for n := 1 << 16; n > 0; n /= 2 {
 		for err = nil; err == nil; {
 			_, err = f.Write(make([]byte, n))
@@ -213,7 +211,7 @@ func garbage(c *table.Case, folder, entry string) {
 	whole, err := os.ReadFile(entry)
 	c.Must(err)
 	for i, content := range [][]byte{[]byte("\x00\xff\x80garbage\n\n{{{"), whole[:len(whole)/2], nil, []byte(strings.Repeat("x", 100000))} {
-		c.Must(os.WriteFile(filepath.Join(folder, plantedName(entry, i)), content, 0o644)) //nolint:gosec // as entries are
+		c.Must(os.WriteFile(filepath.Join(folder, plantedName(entry, i)), content, 0o644)) // as entries are
 	}
 }
 
@@ -222,7 +220,7 @@ func traps(c *table.Case, folder, entry string) {
 	c.Must(unix.Mkfifo(at(0), 0o644))
 	c.Must(os.Symlink("/nowhere", at(1)))
 	c.Must(os.Symlink("/dev/zero", at(2)))
-	c.Must(os.WriteFile(at(3), nil, 0o644)) //nolint:gosec // as entries are
+	c.Must(os.WriteFile(at(3), nil, 0o644)) // as entries are
 	c.Must(os.Truncate(at(3), 1<<30))
 	c.Must(os.Mkdir(at(4), 0o755))
 }

@@ -11,7 +11,7 @@ import (
 
 // All returns all rows, in the order in which they are shown.
 func All() []table.Row {
-	return slices.Concat(processes(), networks(), strangers(), hosts(), directories(), certificates(), sharedMemory(), programs())
+	return slices.Concat(processes, networks, strangers, hosts, directories, certificates, sharedMemory, programs)
 }
 
 // Sets of directories and transports.

@@ -19,72 +19,70 @@ const (
 )
 
 // strangers are the rows of connections that are not from programs of the bus.
-func strangers() []table.Row {
-	return []table.Row{
-		{
-			Number: "31", Name: "10,000 idle connections", Inject: "from the host of the subscriber, 8 s",
-			Promise: "a subscriber that comes then is let in within 5 s; the publisher grows by less than 128 MiB; no connection of the bus ends",
-			Ways:    network, Quick: true,
-			Run: func(c *table.Case) {
-				crowd(c, "idle", 10000, 8*time.Second, 128<<20)
-			},
+var strangers = []table.Row{
+	{
+		Number: "31", Name: "10,000 idle connections", Inject: "from the host of the subscriber, 8 s",
+		Promise: "a subscriber that comes then is let in within 5 s; the publisher grows by less than 128 MiB; no connection of the bus ends",
+		Ways:    network, Quick: true,
+		Run: func(c *table.Case) {
+			crowd(c, "idle", 10000, 8*time.Second, 128<<20)
 		},
-		{
-			Number: "32", Name: "1,000 connections at once, again and again", Inject: "from the host of the subscriber, five times",
-			Promise: "no connection of the bus ends; a subscriber that comes then is let in within 5 s", Ways: network,
-			Run: func(c *table.Case) {
-				publisher, victim, other := c.Begin("-port", port)
-				c.Lossless()
-				at := c.Now()
-				for i := range 5 {
-					s := c.Strangers(fmt.Sprintf("strangers%d", i), c.B, address, "-n", "1000")
-					s.Says("dialed")
-					s.Kill()
-				}
-				quiet(c, at, publisher, victim, other)
-			},
-		},
-		{
-			Number: "33", Name: "1,000 connections that say a byte each second", Inject: "from the host of the subscriber, until the publisher closes them",
-			Promise: "each is closed within 10 s; no connection of the bus ends", Ways: network, Quick: true,
-			Run: func(c *table.Case) { talk(c, "slow", 1000, 10*time.Second) },
-		},
-		{
-			Number: "34", Name: "random bytes", Inject: "4 KiB on each of 500 connections", Promise: "closed within 10 s; no connection of the bus ends",
-			Ways: network, Run: func(c *table.Case) { talk(c, "random", 500, 10*time.Second) },
-		},
-		{
-			Number: "34b", Name: "HTTP on the port of a publisher", Inject: "500 requests", Promise: "as 34",
-			Ways: network, Run: func(c *table.Case) { talk(c, "http", 500, 10*time.Second) },
-		},
-		{
-			Number: "34c", Name: "a TLS hello on the port of a publisher", Inject: "500 handshakes without a certificate", Promise: "as 34",
-			Ways: network, Run: func(c *table.Case) { talk(c, "tls", 500, 10*time.Second) },
-		},
-		{
-			Number: "36", Name: "lengths that cannot be", Inject: "64 bytes of 0xff on each of 500 connections", Promise: "as 34; the publisher grows by less than 64 MiB",
-			Ways: network, Run: func(c *table.Case) { talk(c, "lengths", 500, 10*time.Second) },
-		},
-		{
-			Number: "18", Name: "a publisher has no descriptors left", Inject: "a limit of 64 descriptors, and 200 connections, 5 s",
-			Promise: "it takes less than half a processor for that; connections stay; a subscriber that comes afterwards is let in within 8 s",
-			Ways:    network, Needs: []string{"prlimit"}, Quick: true,
-			Run: func(c *table.Case) {
-				publisher := c.BeforePublisher("publisher", c.A, []string{"prlimit", "--nofile=64", "--"}, nil, "-usr1", "-subscribers", "2", "-port", port, "-rate", "200")
-				publisher.Says("ready")
-				victim, other := c.Subscriber("victim", c.Far()), c.Subscriber("other", c.A)
-				c.Go(publisher, victim, other)
-				c.Lossless()
-				at, before := c.Now(), cpu(c, publisher)
-				s := c.Strangers("strangers", c.B, address, "-n", "200", "-mode", "slow")
-				s.Says("ready")
-				table.Idle(5 * time.Second)
-				share(c, publisher, before, at, 0.5)
+	},
+	{
+		Number: "32", Name: "1,000 connections at once, again and again", Inject: "from the host of the subscriber, five times",
+		Promise: "no connection of the bus ends; a subscriber that comes then is let in within 5 s", Ways: network,
+		Run: func(c *table.Case) {
+			publisher, victim, other := c.Begin("-port", port)
+			c.Lossless()
+			at := c.Now()
+			for i := range 5 {
+				s := c.Strangers(fmt.Sprintf("strangers%d", i), c.B, address, "-n", "1000")
+				s.Says("dialed")
 				s.Kill()
-				quiet(c, c.Now(), publisher, victim, other)
-			},
+			}
+			quiet(c, at, publisher, victim, other)
 		},
-	}
+	},
+	{
+		Number: "33", Name: "1,000 connections that say a byte each second", Inject: "from the host of the subscriber, until the publisher closes them",
+		Promise: "each is closed within 10 s; no connection of the bus ends", Ways: network, Quick: true,
+		Run: func(c *table.Case) { talk(c, "slow", 1000, 10*time.Second) },
+	},
+	{
+		Number: "34", Name: "random bytes", Inject: "4 KiB on each of 500 connections", Promise: "closed within 10 s; no connection of the bus ends",
+		Ways: network, Run: func(c *table.Case) { talk(c, "random", 500, 10*time.Second) },
+	},
+	{
+		Number: "34b", Name: "HTTP on the port of a publisher", Inject: "500 requests", Promise: "as 34",
+		Ways: network, Run: func(c *table.Case) { talk(c, "http", 500, 10*time.Second) },
+	},
+	{
+		Number: "34c", Name: "a TLS hello on the port of a publisher", Inject: "500 handshakes without a certificate", Promise: "as 34",
+		Ways: network, Run: func(c *table.Case) { talk(c, "tls", 500, 10*time.Second) },
+	},
+	{
+		Number: "36", Name: "lengths that cannot be", Inject: "64 bytes of 0xff on each of 500 connections", Promise: "as 34; the publisher grows by less than 64 MiB",
+		Ways: network, Run: func(c *table.Case) { talk(c, "lengths", 500, 10*time.Second) },
+	},
+	{
+		Number: "18", Name: "a publisher has no descriptors left", Inject: "a limit of 64 descriptors, and 200 connections, 5 s",
+		Promise: "it takes less than half a processor for that; connections stay; a subscriber that comes afterwards is let in within 8 s",
+		Ways:    network, Needs: []string{"prlimit"}, Quick: true,
+		Run: func(c *table.Case) {
+			publisher := c.BeforePublisher("publisher", c.A, []string{"prlimit", "--nofile=64", "--"}, nil, "-usr1", "-subscribers", "2", "-port", port, "-rate", "200")
+			publisher.Says("ready")
+			victim, other := c.Subscriber("victim", c.Far()), c.Subscriber("other", c.A)
+			c.Go(publisher, victim, other)
+			c.Lossless()
+			at, before := c.Now(), cpu(c, publisher)
+			s := c.Strangers("strangers", c.B, address, "-n", "200", "-mode", "slow")
+			s.Says("ready")
+			table.Idle(5 * time.Second)
+			share(c, publisher, before, at, 0.5)
+			s.Kill()
+			quiet(c, c.Now(), publisher, victim, other)
+		},
+	},
 }
 
 // quiet lets another subscriber in, and ends a case in which no connection may have ended.
