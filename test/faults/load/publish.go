@@ -31,6 +31,7 @@ type publisher struct {
 	cache                 int
 	drain, maxStall       time.Duration
 	usr1                  bool
+	canary                string
 
 	handle *bus.Publisher
 	stop   context.Context // of the whole program
@@ -51,6 +52,7 @@ func publish(c *common, args []string) int {
 	c.IntVar(&p.cache, "cache", 0, "messages of a tag that are kept")
 	c.DurationVar(&p.drain, "drain", 30*time.Second, "longest time of Drain")
 	c.DurationVar(&p.maxStall, "max-stall", 0, "MaxStall")
+	c.StringVar(&p.canary, "canary", "", "break a promise at message 100 of tag 1, to see that it is noticed: skip, double or change")
 	c.BoolVar(&p.usr1, "usr1", false, "wait for SIGUSR1, too, before publishing")
 	_ = c.Parse(args) // flag.ExitOnError
 	begin := make(chan os.Signal, 1)
@@ -150,7 +152,7 @@ func (p *publisher) publishes(sent *check.Sent) {
 		payload = check.AppendMessage(payload[:0], stream, sent.Tag, sent.Accepted, p.bytes)
 		called := time.Now()
 		sent.Tried++
-		err := p.handle.PublishContext(p.stop, tags.Tag(sent.Tag), payload)
+		err := p.message(sent, payload)
 		sent.Waited = max(sent.Waited, uint64(time.Since(called)))
 		if err != nil {
 			sent.Tried-- // an error means that no subscriber gets the message
@@ -161,6 +163,26 @@ func (p *publisher) publishes(sent *check.Sent) {
 		}
 		sent.Accepted++
 	}
+}
+
+// message publishes a message.
+//
+// Errors: those of PublishContext.
+func (p *publisher) message(sent *check.Sent, payload []byte) error {
+	if p.canary == "" || sent.Tag != 1 || sent.Accepted != 100 {
+		return p.handle.PublishContext(p.stop, tags.Tag(sent.Tag), payload)
+	}
+	switch p.canary {
+	case "skip":
+		return nil
+	case "double":
+		if err := p.handle.PublishContext(p.stop, tags.Tag(sent.Tag), payload); err != nil {
+			return err
+		}
+	case "change":
+		payload[len(payload)-1] ^= 1
+	}
+	return p.handle.PublishContext(p.stop, tags.Tag(sent.Tag), payload)
 }
 
 // end drains, and writes down what is told of those that have left.

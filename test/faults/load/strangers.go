@@ -33,7 +33,7 @@ type crowd struct {
 func strangers(c *common, args []string) int {
 	s := &crowd{common: c}
 	c.StringVar(&s.to, "to", "", "address")
-	c.StringVar(&s.mode, "mode", "idle", "idle, slow, random, http, tls, or lengths")
+	c.StringVar(&s.mode, "mode", "idle", "idle, slow, cut, random, http, tls, or lengths")
 	c.IntVar(&s.n, "n", 1000, "connections")
 	_ = c.Parse(args) // flag.ExitOnError
 	stop, end := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -93,6 +93,10 @@ func (s *crowd) talk(stop context.Context, conn net.Conn) {
 			case <-time.After(time.Second):
 			case <-stop.Done():
 			}
+		}
+	case "cut": // half a hello, and the end
+		if _, err = io.WriteString(conn, hello); err == nil {
+			err = conn.(*net.TCPConn).CloseWrite()
 		}
 	case "random":
 		_, err = conn.Write(noise(4096))

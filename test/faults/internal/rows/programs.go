@@ -61,6 +61,8 @@ var programs = []table.Row{
 		"./cmd/internal/scripts TestARecordingOfASlowDisk", "./cmd/internal/scripts TestARecordingThatGoesAway"),
 	held("page 3", "a viewer of the page is slow", "in the process of a test", "it misses pictures, and holds up no other viewer",
 		"./cmd/internal/web TestASlowViewerMissesFrames", "./cmd/internal/stateapi TestASlowViewerHoldsUpNoOther", "./cmd/internal/web TestTooManyViewersAreToldToComeAgain"),
+	held("state 1", "a host asks for the state of instances all the time", "in the process of a test", "it keeps no other host out",
+		"./bus/internal/observe TestAHostThatFloodsKeepsNoOtherOut"),
 	held("shm 13", "readers of shared memory are killed and stopped at random", "real processes, 4 s", "the others get all, and all memory comes back", "./node TestReadersAreKilledAndStopped"),
 	held("shm 14", "a peer in shared memory breaks the rules", "in the process of a test", "its own connection ends", "./netio/shm TestPeerThatBreaksTheProtocol", "./netio/shm TestReaderCannotWrite"),
 	held("etcd 3", "members of a directory are killed", "real processes", "what is announced is found again", "./directory/etcd/cmd/tagbus-directory TestTheOnlyMemberIsKilled",

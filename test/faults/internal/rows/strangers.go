@@ -61,6 +61,10 @@ var strangers = []table.Row{
 		Ways: network, Run: func(c *table.Case) { talk(c, "tls", 500, 10*time.Second) },
 	},
 	{
+		Number: "35", Name: "connections that end in the middle of a message", Inject: "12 of 300 bytes of a hello on each of 500 connections, and FIN", Promise: "as 34",
+		Ways: network, Run: func(c *table.Case) { talk(c, "cut", 500, 10*time.Second) },
+	},
+	{
 		Number: "36", Name: "lengths that cannot be", Inject: "64 bytes of 0xff on each of 500 connections", Promise: "as 34; the publisher grows by less than 64 MiB",
 		Ways: network, Run: func(c *table.Case) { talk(c, "lengths", 500, 10*time.Second) },
 	},

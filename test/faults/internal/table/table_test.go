@@ -3,6 +3,9 @@
 package table_test
 
 import (
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +68,37 @@ func TestRun_takesTheVerdictOfTests(t *testing.T) {
 	for _, want := range []string{"| 3 | name | inject | promise |", "| 3 |  |  | not run | needs a fabric |", "has no test TestThatIsNotThere", "1 promises kept, 1 broken, 1 not run"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the document has no %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestRun_seesWhatABusMustNotDo: from the payload to the verdict, with processes that break a promise.
+func TestRun_seesWhatABusMustNotDo(t *testing.T) {
+	testkit.DependsOnTree()
+	if why := bed.Missing("ip"); why != "" {
+		t.Skip(why)
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "faults")
+	if out, err := exec.Command("go", "build", "-o", program, "tagbus/test/faults").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	var rows []table.Row
+	wants := []string{"", "1 are not accounted for", "1 messages doubled", "1 messages changed"}
+	for i, canary := range []string{"", "skip", "double", "change"} {
+		rows = append(rows, table.Row{Number: strconv.Itoa(i), Name: "name", Inject: "inject", Promise: "promise", Run: func(c *table.Case) {
+			_, victim, _ := c.Begin("-canary", canary)
+			c.Until("message 100", time.Second, func() bool { return victim.Delivered(1) > 150 })
+			c.Finish()
+		}})
+	}
+	got := table.Run(rows, 2, dir, table.Tools{Load: []string{program, "load"}, Stalls: bed.NewStalls()}, func(o table.Outcome) { t.Log(o.Line()) })
+	if strings.Contains(got[0].Reason, "Operation not permitted") {
+		t.Skip("needs the right to make network namespaces")
+	}
+	for i, want := range wants {
+		if (got[i].Verdict == table.Kept) != (want == "") || !strings.Contains(got[i].Reason, want) {
+			t.Errorf("canary %d: got %v, %q, want %q", i, got[i].Verdict, got[i].Reason, want)
 		}
 	}
 }
