@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -91,7 +92,7 @@ func report(o options, selected []table.Row, dir string, tidy func()) int {
 	outcomes := table.Run(selected, o.parallel, dir, tools, func(o table.Outcome) { fmt.Fprintln(os.Stdout, o.Line()) })
 	fmt.Fprintf(os.Stdout, "\n%s; the machine stood still for at most %s\n", table.Summary(outcomes), table.Short(tools.Stalls.Worst()))
 	if o.doc != "" {
-		if err := os.WriteFile(o.doc, []byte(table.Markdown(outcomes, head)), 0o644); err != nil { // a document
+		if err := os.WriteFile(o.doc, []byte(table.Markdown(outcomes, head, machine(tools.Stalls))), 0o644); err != nil { // a document
 			fmt.Fprintln(os.Stderr, "faults:", err)
 			return 2
 		}
@@ -102,6 +103,22 @@ func report(o options, selected []table.Row, dir string, tidy func()) int {
 	}
 	tidy()
 	return 0
+}
+
+// machine returns where the rows were run, and how busy that was.
+func machine(stalls *bed.Stalls) string {
+	load, _, _ := strings.Cut(read("/proc/loadavg"), " ")
+	return fmt.Sprintf("%d processors, Linux %s and a load of %s in the end, which stood still for at most %s",
+		runtime.NumCPU(), strings.TrimSpace(read("/proc/sys/kernel/osrelease")), load, table.Short(stalls.Worst()))
+}
+
+// read returns what is in a file of /proc, or "".
+func read(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // choose returns the rows of the options.

@@ -46,10 +46,12 @@ func Summary(outcomes []Outcome) string {
 }
 
 // Markdown returns docs/faults.md.
-func Markdown(outcomes []Outcome, head string) string {
+//
+//   - machine: where that was measured.
+func Markdown(outcomes []Outcome, head, machine string) string {
 	var b strings.Builder
 	b.WriteString(head)
-	fmt.Fprintf(&b, "\n%s, on %s.\n\n## The table\n\n", Summary(outcomes), time.Now().UTC().Format(time.DateOnly))
+	fmt.Fprintf(&b, "\nOn %s, on a machine with %s: %s.\n\n## The table\n\n", time.Now().UTC().Format(time.DateOnly), machine, Summary(outcomes))
 	b.WriteString("| row | fault | injected | promised |\n|---|---|---|---|\n")
 	for i, o := range outcomes {
 		if i == 0 || o.Row != outcomes[i-1].Row {

@@ -64,8 +64,8 @@ func TestRun_takesTheVerdictOfTests(t *testing.T) {
 	if kept, broken, notRun := table.Count(got); kept != 1 || broken != 1 || notRun != 1 || seen != 3 {
 		t.Errorf("got %d kept, %d broken, %d not run, %d told, want 1, 1, 1, 3", kept, broken, notRun, seen)
 	}
-	text := table.Markdown(got, "# Faults\n")
-	for _, want := range []string{"| 3 | name | inject | promise |", "| 3 |  |  | not run | needs a fabric |", "has no test TestThatIsNotThere", "1 promises kept, 1 broken, 1 not run"} {
+	text := table.Markdown(got, "# Faults\n", "two processors")
+	for _, want := range []string{"| 3 | name | inject | promise |", "| 3 |  |  | not run | needs a fabric |", "has no test TestThatIsNotThere", "on a machine with two processors: 1 promises kept, 1 broken, 1 not run"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the document has no %q:\n%s", want, text)
 		}
