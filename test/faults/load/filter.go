@@ -31,7 +31,7 @@ const (
 	allThreads = 1
 )
 
-// refuse has a call of the system fail in this process.
+// refuse makes a call of the system fail in this process.
 //
 // Errors: the system's; an unknown name.
 func refuse(name string) error {

@@ -230,7 +230,7 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 // Status returns the exit status of a process that has ended, -1 if a signal has ended it.
 func (p *Process) Status() int { return p.cmd.ProcessState.ExitCode() }
 
-// launches has processes started by a thread that does not end: a child is killed with the thread that made it.
+// launches starts processes on a thread that does not end: a child is killed with the thread that made it.
 var launches = sync.OnceValue(func() chan func() {
 	calls := make(chan func())
 	go func() {

@@ -176,7 +176,7 @@ func lacksCgroup() string {
 	return ""
 }
 
-// failing has system calls of a subscriber fail.
+// failing makes system calls of a subscriber fail.
 func failing(c *table.Case, what string) {
 	publisher := c.Publisher("publisher", c.A, "-usr1", "-subscribers", "2", "-rate", "200")
 	publisher.Says("ready")
@@ -184,7 +184,7 @@ func failing(c *table.Case, what string) {
 	goesOn(c, publisher, victim, other)
 }
 
-// failingPublisher has system calls of a publisher fail.
+// failingPublisher makes system calls of a publisher fail.
 func failingPublisher(c *table.Case, what string) {
 	publisher := c.BeforePublisher("publisher", c.A, injected(c, what), nil, "-usr1", "-subscribers", "2", "-rate", "200")
 	publisher.Says("ready")

@@ -21,7 +21,7 @@ const (
 	tick    = time.Second
 )
 
-// rule has the firewall of a host do something to what comes from the wire ("input"), or goes to it ("output"):
+// rule makes the firewall of a host do something to what comes from the wire ("input"), or goes to it ("output"):
 // "drop", "numgen random mod 100 < 10 drop". It returns what ends that.
 func rule(c *table.Case, h bed.Host, hooks, what string) (heal func()) {
 	text := "add table inet faults;"

@@ -168,7 +168,7 @@ func partition(c *table.Case, hooks string) {
 	c.Finish()
 }
 
-// lossy has a network lose packets for a while.
+// lossy makes a network lose packets for a while.
 func lossy(c *table.Case, percent int, d time.Duration, keeps bool) {
 	_, victim, other := c.Begin()
 	at := c.Now()
@@ -183,7 +183,7 @@ func lossy(c *table.Case, percent int, d time.Duration, keeps bool) {
 	c.Finish()
 }
 
-// netem has the wire do something to packets for a while.
+// netem changes how the wire treats packets, for a while.
 func netem(c *table.Case, what ...string) {
 	_, victim, other := c.Begin()
 	at := c.Now()
