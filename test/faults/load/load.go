@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package load is a publisher and a subscriber for tests of faults, as programs: each message has a counter
 // of its own and a checksum, and both write down what they did, and what they were told, in files that outlive
 // them (package record). Each event of the bus is a line of JSON on standard output.

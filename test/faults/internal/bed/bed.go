@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package bed has what a fault is done to: two hosts, which are network namespaces on one wire, processes on
 // them, and the machine below, which may stand still.
 package bed

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package record keeps what a process counts in a file that outlives it: the file is mapped, so
 // what was counted before a kill is there after it.
 package record
