@@ -28,7 +28,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere search build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere search build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults faults-check house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,11 +67,12 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 		'                   random walks and the other configurations of each backend' \
 		'  make members     faults of the members of a directory that need minutes' \
 		'  make site        a simulated site: 350 readout hosts, 500 consumers' \
+		'  make faults-check  the table of faults, with real processes' \
 		'  make verbs       RDMA over real verbs; installs a virtual machine' \
 		'  make web         the page in a browser, which it installs' \
 		'  make elsewhere   builds for other systems and processors'
 
-test-all: test limits invariants members site verbs web elsewhere ## everything: make test, and all that it leaves out
+test-all: test limits invariants members site faults-check verbs web elsewhere ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
 	CGO_ENABLED=0 TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
@@ -113,6 +114,14 @@ elsewhere: ## builds for other processors, with tests of a 32-bit one; macOS and
 
 search: ## random programs against the models of the bus for HOURS (1), at the lowest priority
 	@scripts/search.sh
+
+faults: ## the table of faults (docs/faults.md, which it writes): real processes in network namespaces, and a checker of its own; some ten minutes, and root
+	@scripts/setup.sh
+	CGO_ENABLED=0 go run ./test/faults -doc docs/faults.md
+
+faults-check: ## the same, and nothing is written (QUICK=quick: the selection of five minutes; ONLY: rows by a regular expression)
+	@scripts/setup.sh
+	CGO_ENABLED=0 go run ./test/faults $(if $(QUICK),-quick) -only '$(ONLY)'
 
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..

@@ -165,6 +165,7 @@ var table = []rule{
 		"internal/sanitize", "internal/stuck", "internal/build", "internal/fileflags", "internal/signals", "internal/stream", "cmd/...", "directory/etcd/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml",
 		"github.com/coreos/go-systemd/v22/daemon", "go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3",
 	}},
+	{"directory/etcd/internal/faultload", "a load with the directory on etcd linked in knows nothing else", []string{"directory/etcd", "test/faults/load"}},
 	{"directory/etcd/internal/embedded", "a server for tests knows nothing of directories", []string{
 		"go.etcd.io/etcd/client/...", "go.etcd.io/etcd/server/v3/embed", "go.uber.org/zap",
 	}},
@@ -233,6 +234,22 @@ var table = []rule{
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "internal/invariants", "golang.org/x/sys/unix"}},
 	{"recording", "a file of messages depends on what a subscriber gets, and on no session, loop or backend; it compresses its blocks", []string{
 		"internal/validate", "internal/flock", "internal/sanitize", "internal/stuck", "bus", "tags", "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd",
+	}},
+	{"test/faults", "a program that tests others from outside chooses rows and prints what became of them", []string{
+		"test/faults/load", "test/faults/internal/bed", "test/faults/internal/rows", "test/faults/internal/table",
+	}},
+	{"test/faults/load", "the load is a user of the public API, and writes down what it did where a checker finds it", []string{
+		"access", "bus", "identity", "netio/shm", "node", "tags", "test/faults/internal/check", "test/faults/internal/record", "golang.org/x/sys/unix",
+	}},
+	{"test/faults/internal/bed", "hosts, processes and wires depend on the system, and not on what is done to them", []string{"golang.org/x/sys/unix"}},
+	{"test/faults/internal/check", "whether promises were kept is decided without the bus, which is what is judged", nil},
+	{"test/faults/internal/pki", "certificates depend on nothing", nil},
+	{"test/faults/internal/record", "what is written down outlives its process, whatever it is", []string{"golang.org/x/sys/unix"}},
+	{"test/faults/internal/rows", "a row says what is done and promised, and the table how it is run", []string{
+		"test/faults/internal/bed", "test/faults/internal/pki", "test/faults/internal/table", "golang.org/x/sys/unix",
+	}},
+	{"test/faults/internal/table", "how rows are run does not depend on what they do", []string{
+		"test/faults/load", "test/faults/internal/bed", "test/faults/internal/check", "test/faults/internal/pki", "test/faults/internal/record",
 	}},
 	{"tags", "what messages are called depends on nothing but how text is shown", []string{"internal/sanitize"}},
 }

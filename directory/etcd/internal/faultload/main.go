@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command faultload is the load of tagbus/test/faults with directories on etcd.
+package main
+
+import (
+	"os"
+
+	"tagbus/test/faults/load"
+
+	_ "tagbus/directory/etcd"
+)
+
+func main() { os.Exit(load.Main(os.Args[1:])) }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Pair is what both ends say of one tag.
+type Pair struct {
+	Sent Sent
+	Got  Got
+	Owed *Owed // what the publisher has told; nil if it has not been asked
+
+	Policy string
+	// Late is set if the subscriber came when the publisher had begun: then the account begins at some
+	// counter up to the first message.
+	Late bool
+	// Killed is set if the subscriber was killed: what it was told last is not known.
+	Killed bool
+	// Lossless is set if nothing may be lost, whatever the policy: the fault breaks no connection.
+	Lossless bool
+}
+
+// Verify returns what is wrong with a pair, joined; nil if all of it is as promised:
+//
+//   - no message came twice, out of order, changed, or under a tag that is not its own;
+//   - of a publisher that has ended in order, accepted = delivered + told lost;
+//   - of one that has vanished, all that is missing below the last message is told, and the rest is
+//     unconfirmed with that reason;
+//   - both ends tell the same losses;
+//   - a policy that loses nothing has lost nothing but with a connection.
+func (p Pair) Verify() error {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("tag %d (%s): "+format, append([]any{p.Got.Tag, p.Policy}, args...)...))
+	}
+	g, told := p.Got, p.Got.Told.Missing()
+	for what, n := range map[string]uint64{"doubled": g.Duplicated, "out of order": g.Reordered, "changed": g.Corrupt, "of another stream or tag": g.Foreign} {
+		if n != 0 {
+			wrong("%d messages %s", n, what)
+		}
+	}
+	if g.Delivered+g.Missing != g.Next {
+		wrong("the checker has counted %d delivered and %d missing of %d", g.Delivered, g.Missing, g.Next)
+	}
+	if g.Next > p.Sent.Tried {
+		wrong("message %d came, and %d were tried", g.Next, p.Sent.Tried)
+	}
+	switch {
+	case p.Killed:
+	case g.Goodbye != 0:
+		p.whole(told, wrong)
+	case g.Vanished != 0:
+		if told < g.Missing-p.before() || g.Delivered+told > p.Sent.Tried {
+			wrong("vanished: %d delivered, %d missing among them, %d told lost, %d tried", g.Delivered, g.Missing, told, p.Sent.Tried)
+		}
+	default:
+		wrong("the publisher has ended, and the subscriber was not told")
+	}
+	if silent(p.Policy) && (g.Told[Full] != 0 || g.Told[Memory] != 0 || g.Told[LeftOut] != 0) {
+		wrong("a policy that loses nothing has lost: full %d, memory %d, left out %d", g.Told[Full], g.Told[Memory], g.Told[LeftOut])
+	}
+	if p.Lossless && silent(p.Policy) && told != 0 {
+		wrong("%d told lost, and no connection broke", told)
+	}
+	return errors.Join(errs...)
+}
+
+// silent reports whether a policy loses nothing while a connection lives.
+func silent(policy string) bool { return policy == "block" || policy == "disconnect:5s" }
+
+// before returns how many messages may have been published before the subscription.
+func (p Pair) before() uint64 {
+	if p.Late {
+		return p.Got.First
+	}
+	return 0
+}
+
+// whole compares the ends of a publisher that has ended in order.
+func (p Pair) whole(told uint64, wrong func(string, ...any)) {
+	g := p.Got
+	if p.Sent.Tried != p.Sent.Accepted {
+		wrong("goodbye, and the publisher has tried %d and accepted %d", p.Sent.Tried, p.Sent.Accepted)
+	}
+	if sum := g.Delivered + told; sum > p.Sent.Accepted || sum < p.Sent.Accepted-min(p.before(), p.Sent.Accepted) {
+		wrong("accepted %d, delivered %d, told lost %d: %d are not accounted for", p.Sent.Accepted, g.Delivered, told, int64(p.Sent.Accepted-g.Delivered-told))
+	}
+	if p.Owed == nil {
+		return
+	}
+	here, there := g.Told, p.Owed.Told
+	here[Queue], there[Queue], here[Ended], there[Ended] = 0, 0, 0, 0 // each is of one end only
+	if here != there {
+		wrong("the subscriber was told %v lost, the publisher tells %v (full, memory, connection, ended, left out, queue, other)", here, there)
+	}
+}
