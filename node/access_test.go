@@ -29,30 +29,38 @@ func process(t *testing.T, bed string, ca *pki.Issued, name, policy string) *nod
 
 // processBy returns a node of a process with a certificate and a configuration, and its files. An empty
 // name is a process without a certificate.
-func processBy(t *testing.T, cfg node.Config, ca *pki.Issued, name, policy string, changes ...pki.Change) (*node.Node, *ownFiles) {
-	t.Helper()
-	f := &ownFiles{dir: t.TempDir()}
+func processBy(tb testing.TB, cfg node.Config, ca *pki.Issued, name, policy string) (*node.Node, *ownFiles) {
+	tb.Helper()
+	f := newAccess(tb, ca, name, policy)
+	cfg.Access = f.access
+	return openNodeWith(tb, cfg), f
+}
+
+// newAccess returns the Access of such a process.
+func newAccess(tb testing.TB, ca *pki.Issued, name, policy string) *ownFiles {
+	tb.Helper()
+	f := &ownFiles{dir: tb.TempDir()}
 	var c access.Config
 	if policy != "" {
-		c.Policy = pki.Write(t, f.dir, "policy.json", []byte(policy))
+		c.Policy = pki.Write(tb, f.dir, "policy.json", []byte(policy))
 	}
 	if name != "" {
-		own := ca.Issue(t, name, changes...)
+		own := ca.Issue(tb, name)
 		f.own = own
 		c.Identity = identity.Config{
-			Certificate: pki.Write(t, f.dir, "own.pem", pki.PEM(own)),
-			Key:         pki.Write(t, f.dir, "own.key", own.KeyPEM(t)),
-			CA:          pki.Write(t, f.dir, "ca.pem", pki.PEM(ca)),
-			Revoked:     []string{pki.Write(t, f.dir, "ca.crl", ca.Revoke(t, time.Now().Add(time.Hour)))},
+			Certificate: pki.Write(tb, f.dir, "own.pem", pki.PEM(own)),
+			Key:         pki.Write(tb, f.dir, "own.key", own.KeyPEM(tb)),
+			CA:          pki.Write(tb, f.dir, "ca.pem", pki.PEM(ca)),
+			Revoked:     []string{pki.Write(tb, f.dir, "ca.crl", ca.Revoke(tb, time.Now().Add(time.Hour)))},
 		}
 	}
 	a, err := access.Open(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(a.Close)
-	cfg.Access, f.access = a, a
-	return openNodeWith(t, cfg), f
+	tb.Cleanup(a.Close)
+	f.access = a
+	return f
 }
 
 // ownFiles are those of a process.

@@ -286,12 +286,12 @@ func TestReadersAreKilledAndStopped(t *testing.T) {
 }
 
 // shortFolder returns a folder whose path leaves room for the names of sockets.
-func shortFolder(t *testing.T) string {
-	t.Helper()
+func shortFolder(tb testing.TB) string {
+	tb.Helper()
 	dir, err := os.MkdirTemp("", "tb") //nolint:usetesting // that of TempDir may be too long
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return filepath.Join(dir, "shm")
 }
