@@ -55,6 +55,8 @@ var programs = []table.Row{
 		"./bus TestPublisher_aSetThatNeverEndsTakesNoMemory", "./netio/tcp TestTLS_helloFlood", "./netio/tcp TestTLS_keyUpdateFlood"),
 	held("46", "one connection never rests", "in the process of a test", "the others have their turn",
 		"./netio/tcp TestEndpoint_aFirehoseMakesWay", "./netio/tcp TestEndpoint_firehoseLeavesRoomForOthers"),
+	held("47", "a program changes a payload that is still being sent", "in the process of a test, in a build with the tag invariants", "that build reports it",
+		"./netio/tcp TestEndpoint_Send_reportsMemoryThatChangesTooEarly"),
 	held("51c", "every command is to end, twice", "signals to real processes", "each ends in order, and at once at the second signal", "./cmd/internal/scripts TestEveryProgramEndsInOrder"),
 	held("52", "the reader of an output goes, as head does", "real processes", "a clean end", "./cmd/internal/scripts TestAReaderThatHasGone"),
 	held("rec 1", "the disk of a recording is full", "a tmpfs", "what is written stays, and no message is there in part",
