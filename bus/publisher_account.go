@@ -12,7 +12,6 @@ import (
 
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/ledger"
-	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -72,44 +71,6 @@ func (p *publisherImpl) succeed(l *link) {
 
 var errSuperseded = errors.New("bus: the subscriber has connected again")
 
-// onMissed handles a count of the subscriber that is higher than that of this side.
-func (p *publisherImpl) onMissed(l *link, m *subscription.Missed) {
-	n := l.out.Lane(m.Lane)
-	if n == nil {
-		l.fail(fmt.Errorf("%w: missed messages in lane %d, which has no subscription", ErrProtocol, m.Lane))
-		return
-	}
-	for missed, err := range subscription.PositionsOf(m.List) {
-		if err != nil {
-			l.fail(errors.Join(ErrProtocol, err))
-			return
-		}
-		if err := p.addMissed(n.Account, m.Cause, missed); err != nil {
-			l.fail(err)
-			return
-		}
-	}
-}
-
-// A publisher does not know what of the data given to the transport has arrived. The
-// subscriber reports from time to time how much it has received. When a connection
-// ends, the rest is unconfirmed until the subscriber comes back and reports it.
-
-// onReceived notes how many messages of a lane the subscriber has received. Loop only.
-func (p *publisherImpl) onReceived(l *link, m *subscription.Received) {
-	n := l.out.Lane(m.Lane)
-	switch {
-	case n == nil:
-		l.fail(protocolError("received messages in lane %d, which has no subscription", m.Lane))
-	case m.Messages > positions.Max:
-		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(positions.Max)))
-	default:
-		if err := n.Confirm(m.Messages); err != nil {
-			l.fail(protocolError("%v", err))
-		}
-	}
-}
-
 // onGoodbye handles a subscriber that leaves in order. Loop only.
 func (p *publisherImpl) onGoodbye(l *link, m *subscription.Goodbye) {
 	if len(m.List) > 0 {
@@ -149,26 +110,6 @@ func (l *link) acked(m *subscription.Ack) {
 		return
 	}
 	l.out.Acked(tag, m.Position, m.Failed)
-}
-
-// A peer's counts are claims. An impossible one ends its connection. A publisher knows
-// how many messages it has published of each tag. A subscriber takes no count above
-// positions.Max, so that no sum wraps.
-
-// addMissed counts further messages of a tag that a subscriber has missed. In total, no
-// more of a tag can be lost than were published and sent again.
-//
-// Errors: ErrProtocol, wrapped; nothing is counted then.
-func (p *publisherImpl) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
-	published := p.fan.Count(missed.Tag)
-	most := published + p.fan.Replayed()
-	known := a.Lost(missed.Tag)
-	if missed.Count > most-min(most, known) {
-		return protocolError("the subscriber has missed %d messages of tag %v, of which %d were published and %d are known to be lost",
-			missed.Count, missed.Tag, published, known)
-	}
-	a.Add(cause, missed.Tag, missed.Count)
-	return nil
 }
 
 // maxAccountTags bounds the entries of all subscribers, about 1.7 GB. That is enough for

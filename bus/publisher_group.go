@@ -8,7 +8,6 @@ import (
 
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
-	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
 )
 
@@ -22,11 +21,10 @@ func (p *publisherImpl) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
-	err := p.checkStanding(m.List)
-	if err == nil {
-		err = brokenGroup(p.groups.Positions(l, m, p.fan.KnownTags()))
+	if !l.reported(p.fan.Reached(m.List)) {
+		return
 	}
-	if err != nil {
+	if err := brokenGroup(p.groups.Positions(l, m, p.fan.KnownTags())); err != nil {
 		l.fail(err)
 		return
 	}
@@ -81,46 +79,4 @@ func brokenGroup(err error) error {
 // evictGroup ends a connection whose group was dropped, since all groups take too much.
 func (p *publisherImpl) evictGroup(l *link, bytes int) {
 	l.end(fmt.Errorf("%w: %d bytes, limit %d", ErrGroupMemory, bytes, p.groups.Bytes))
-}
-
-// checkStanding returns an error for positions of a subscriber that are not reached
-// yet.
-//
-// Errors: ErrProtocol, wrapped.
-func (p *publisherImpl) checkStanding(list []byte) error {
-	for at, err := range subscription.PositionsOf(list) {
-		if err != nil {
-			return errors.Join(ErrProtocol, err)
-		}
-		if n := p.fan.Count(at.Tag); at.Count > n {
-			return protocolError("the subscriber has tag %v at %d, of %d that were published", at.Tag, at.Count, n)
-		}
-	}
-	return nil
-}
-
-// onDropped notes what a subscriber has received of a lane and lost again. Loop only.
-func (p *publisherImpl) onDropped(l *link, m *subscription.Dropped) {
-	n := l.out.Lane(m.Lane)
-	if n == nil {
-		l.fail(protocolError("dropped messages in lane %d, which has no subscription", m.Lane))
-		return
-	}
-	// Each message may be lost once in each subscription of the lane.
-	if most := min(n.Received(), positions.Max/group.Max) * group.Max; m.Messages > most {
-		l.fail(protocolError("dropped %d messages in lane %d, of %d received", m.Messages, m.Lane, n.Received()))
-		return
-	}
-	n.Account.Drop(m.Cause, m.Messages)
-	for of, err := range subscription.PositionsOf(m.List) {
-		switch {
-		case err != nil:
-			l.fail(errors.Join(ErrProtocol, err))
-			return
-		case of.Count == 0 || of.Count > m.Messages || p.fan.Count(of.Tag) == 0:
-			l.fail(protocolError("dropped %d messages of tag %v, of %d in lane %d", of.Count, of.Tag, m.Messages, m.Lane))
-			return
-		}
-		n.Account.DropTag(m.Cause, of.Tag, of.Count)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"tagbus/acl"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/observe"
 	"tagbus/internal/sanitize"
@@ -229,6 +230,14 @@ func (p *publisherImpl) helloTo(instance string, every time.Duration) ([]byte, e
 	})
 }
 
+// reported reports whether what the peer says of its counts can be, and otherwise ends the connection.
+func (l *link) reported(err error) (ok bool) {
+	if err != nil {
+		l.fail(fmt.Errorf("%w: %w", ErrProtocol, err))
+	}
+	return err == nil
+}
+
 // onControl carries out a request.
 func (p *publisherImpl) onControl(l *link, data []byte) {
 	m, err := subscription.Decode(data)
@@ -249,11 +258,11 @@ func (p *publisherImpl) onControl(l *link, data []byte) {
 		l.unsubscribe(m.ID)
 		p.settle(l)
 	case *subscription.Missed:
-		p.onMissed(l, m)
+		l.reported(l.out.Missed(m))
 	case *subscription.Received:
-		p.onReceived(l, m)
+		l.reported(l.out.Received(m))
 	case *subscription.Dropped:
-		p.onDropped(l, m)
+		l.reported(l.out.Dropped(m, group.Max))
 	case *subscription.Goodbye:
 		p.onGoodbye(l, m)
 	case *subscription.Beat: // receiving it is noted already

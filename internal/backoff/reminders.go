@@ -33,7 +33,7 @@ type counted struct {
 //   - times: if so, how often it has come since it was said last, with this time.
 func (r *Reminders[K]) Due(now time.Time, key K, text string) (times uint64, due bool) {
 	c := r.find(key, text)
-	if c.times++; !c.Reminder.Due(now) {
+	if c.times++; !c.Due(now) {
 		return 0, false
 	}
 	times, c.times = c.times, 0

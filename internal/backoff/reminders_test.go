@@ -20,8 +20,14 @@ func TestReminders_countWhatIsNotSaid(t *testing.T) {
 		after time.Duration
 		times uint64 // 0: not said
 	}{
-		{1, "a", 0, 1}, {1, "a", time.Second, 0}, {1, "a", time.Second, 0}, {1, "b", 0, 1}, {2, "a", 0, 1},
-		{1, "a", backoff.First, 3}, {1, "b", 0, 1}, {1, "a", time.Second, 0},
+		{1, "a", 0, 1},
+		{1, "a", time.Second, 0},
+		{1, "a", time.Second, 0},
+		{1, "b", 0, 1},
+		{2, "a", 0, 1},
+		{1, "a", backoff.First, 3},
+		{1, "b", 0, 1},
+		{1, "a", time.Second, 0},
 	} {
 		now = now.Add(test.after)
 		if times, due := r.Due(now, test.key, test.text); times != test.times || due != (test.times > 0) {

@@ -3,7 +3,6 @@
 package fanout
 
 import (
-	"fmt"
 	"time"
 
 	"tagbus/bus/internal/ledger"
@@ -70,25 +69,6 @@ func (n *Lane) StuckFor(now time.Time) time.Duration { return now.Sub(n.stuck) }
 func (n *Lane) HoldsUp() bool {
 	return n.Policy.Lossless() && (n.refuses.Load() || n.out.fan.dry.Load())
 }
-
-// Confirm notes how many messages of the lane the subscriber says that it has received,
-// in all its connections. Loop only.
-//
-// Errors: the count cannot be right; a fault of the peer, without a sentinel.
-func (n *Lane) Confirm(total uint64) error {
-	n.out.mu.Lock()
-	given := n.givenMessages
-	n.out.mu.Unlock()
-	if n.said.Say(n.Account, total, given) {
-		return nil
-	}
-	return fmt.Errorf("received %d messages in lane %d after %d, of %d that were sent since %d",
-		total, n.Number, n.said.All, given, n.said.Before)
-}
-
-// Received returns how many messages of the lane the subscriber has said that it has received,
-// in all its connections. Loop only.
-func (n *Lane) Received() uint64 { return n.said.All }
 
 // CloseAccounts closes the accounts of all lanes after Kill, and returns the number of
 // unconfirmed messages. Fanout.Mu is held. Loop only.

@@ -27,28 +27,32 @@ type Client struct {
 //
 // Blocks: never.
 func List(d directory.Directory, c Client) *Listing {
-	reach := advertise.Reach{Monitor: c.Monitor}
+	monitor, trouble, tell, wanted := c.Monitor, c.Trouble, c.Tell, c.Describe // a closure takes no more than it needs: there are as many as clients
 	describe := func() (directory.Entry, bool) {
-		e, ok := c.Describe()
+		e, ok := wanted()
 		if !ok {
 			return e, false
 		}
 		e.PID, e.Tags = os.Getpid(), someOf(e.Tags, maxParts)
-		if c.Monitor.IsValid() {
-			if at, err := announce.PlaceOf(hostaddr.System, reach); err == nil {
+		if monitor.IsValid() {
+			if at, err := announce.PlaceOf(hostaddr.System, reachOf(monitor)); err == nil {
 				e.Monitor = at.Monitor
 			}
 		}
 		return e, true
 	}
-	return Start(d, describe, func(r directory.Registration) { c.Trouble.ReportCrowded(r, c.Tell) }, func(changed func()) (stop func()) {
-		if !c.Monitor.IsValid() {
+	return Start(d, describe, func(r directory.Registration) { trouble.ReportCrowded(r, tell) }, func(changed func()) (stop func()) {
+		if !monitor.IsValid() {
 			return func() {}
 		}
+		reach := reachOf(monitor)
 		at, _ := announce.PlaceOf(hostaddr.System, reach) // the next change tells of what could not be found
 		return announce.Follow(hostaddr.System, reach, at, func(advertise.Place) error { changed(); return nil })
 	})
 }
+
+// reachOf returns the reach of a program of which nothing but the monitor is announced.
+func reachOf(monitor netip.AddrPort) advertise.Reach { return advertise.Reach{Monitor: monitor} }
 
 // maxParts is how many ranges and patterns the entry of a client has at most: it is for
 // operators, and nothing dials because of it.

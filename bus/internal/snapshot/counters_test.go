@@ -56,9 +56,14 @@ func TestLowest(t *testing.T) {
 		after   time.Duration
 		n, want int
 	}{
-		{0, 9, 9}, {time.Second, 3, 3}, {58 * time.Second, 8, 3},
-		{time.Second, 8, 3}, {time.Second, 7, 3}, {58 * time.Second, 8, 3}, // the second minute
-		{time.Second, 8, 7}, {2 * time.Minute, 5, 5},
+		{0, 9, 9},
+		{time.Second, 3, 3},
+		{58 * time.Second, 8, 3},
+		{time.Second, 8, 3},
+		{time.Second, 7, 3},
+		{58 * time.Second, 8, 3}, // the second minute
+		{time.Second, 8, 7},
+		{2 * time.Minute, 5, 5},
 	} {
 		now = now.Add(step.after)
 		if got := w.Add(now, step.n); got != step.want {
