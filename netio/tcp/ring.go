@@ -4,7 +4,7 @@ package tcp
 
 // chunkEntries is how many entries of a ring are made together. It is a power of two, and
 // enough for what a connection sends now and then.
-const chunkEntries = 8
+const chunkEntries = 4
 
 // ring is the memory of the entries of a queue. It is as large as the most that were
 // needed at the same time: an entry that follows an empty queue lies at the beginning. So
