@@ -60,8 +60,9 @@ type bond struct {
 	finds           uint32
 }
 
-func (b *bond) append(to []byte) []byte {
-	to = append(to, bondMagic[:]...)
+// encoded returns the bond as it is sent.
+func (b *bond) encoded() []byte {
+	to := append(make([]byte, 0, bondBytes), bondMagic[:]...)
 	to = binary.LittleEndian.AppendUint32(to, bondVersion)
 	to = binary.LittleEndian.AppendUint32(to, b.uid)
 	for _, id := range []fileID{b.space, b.segment, b.region} {
@@ -94,15 +95,14 @@ func parseBond(p []byte) (b bond, err error) {
 
 // judge returns why a process is not the one that has shown the certificates, or nil.
 //
-//   - own: what this side says.
 //   - theirs: what came with the certificates.
 //   - who: what the system says of the other end of the socket.
 //   - finds: what the other side is told.
 //   - Errors: ErrUserNamespace, ErrOtherProcess, wrapped.
-func (own *bond) judge(theirs *bond, who unix.Ucred) (finds uint32, err error) {
+func (b *bond) judge(theirs *bond, who unix.Ucred) (finds uint32, err error) {
 	switch {
-	case own.space == (fileID{}) || own.space != theirs.space:
-		return findsOtherSpace, fmt.Errorf("%w (%d and %d)", ErrUserNamespace, own.space.ino, theirs.space.ino)
+	case b.space == (fileID{}) || b.space != theirs.space:
+		return findsOtherSpace, fmt.Errorf("%w (%d and %d)", ErrUserNamespace, b.space.ino, theirs.space.ino)
 	case theirs.uid != who.Uid:
 		return findsOtherUser, fmt.Errorf("%w: the certificate is of a process of user %d, and the socket of one of user %d", ErrOtherProcess, theirs.uid, who.Uid)
 	}
@@ -113,7 +113,7 @@ func (own *bond) judge(theirs *bond, who unix.Ucred) (finds uint32, err error) {
 func (b *bond) refusal(own *bond) error {
 	switch b.finds {
 	case findsOtherSpace:
-		return fmt.Errorf("%w (%d and %d)", ErrUserNamespace, own.space.ino, b.space.ino)
+		return fmt.Errorf("%w (%d and %d)", ErrUserNamespace, b.space.ino, b.space.ino)
 	case findsOtherUser:
 		return fmt.Errorf("%w: this one is of user %d, and the peer sees another one", ErrOtherProcess, own.uid)
 	}

@@ -109,7 +109,7 @@ func OwnBond() ([]byte, error) {
 	defer made.free()
 	id, err := idOf(fd)
 	own := &bond{uid: uint32(unix.Geteuid()), space: userSpace(), segment: id}
-	return own.append(nil), err
+	return own.encoded(), err
 }
 
 // ParseBond parses a bond, and returns what would be sent of it.
@@ -118,5 +118,5 @@ func ParseBond(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parsed.append(nil), nil
+	return parsed.encoded(), nil
 }

@@ -156,7 +156,7 @@ func (s *secure) bindDialled(conn *tls.Conn, side mutual.Side) error {
 	if err != nil {
 		return err
 	}
-	_, failed := conn.Write(own.append(nil))
+	_, failed := conn.Write(own.encoded())
 	if err := s.hear(conn); err != nil { // a peer that does not take the certificate has said so, and closed
 		return side.ExplainRefusal(err)
 	}
@@ -181,7 +181,7 @@ func (s *secure) bindAccepted(conn *tls.Conn) error {
 	}
 	finds, err := own.judge(&s.theirs, s.endpoint.credentials)
 	own.finds = finds
-	if _, failed := conn.Write(own.append(nil)); err == nil {
+	if _, failed := conn.Write(own.encoded()); err == nil {
 		err = failed
 	}
 	return err

@@ -26,8 +26,8 @@ type crowd struct {
 	to, mode string
 	n        int
 
-	open, refused, closed, answered atomic.Int64
-	longest                         atomic.Int64 // nanoseconds until one was closed by the other side
+	refused, closed, answered atomic.Int64
+	longest                   atomic.Int64 // nanoseconds until one was closed by the other side
 }
 
 // strangers is the program: it opens connections and does with each what -mode says, until SIGTERM. It says

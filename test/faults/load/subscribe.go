@@ -210,6 +210,7 @@ func (s *subscriber) told(e bus.Event) {
 				g.Vanished = 1
 			}
 		}
+	default: // the checker needs no other
 	}
 }
 

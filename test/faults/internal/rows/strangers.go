@@ -34,7 +34,7 @@ var strangers = []table.Row{
 		Number: "32", Name: "1,000 connections at once, again and again", Inject: "from the host of the subscriber, five times",
 		Promise: "no connection of the bus ends; a subscriber that comes then is let in within 5 s", Ways: network,
 		Run: func(c *table.Case) {
-			publisher, victim, other := c.Begin("-port", port)
+			_, victim, other := c.Begin("-port", port)
 			c.Lossless()
 			at := c.Now()
 			for i := range 5 {
@@ -42,33 +42,33 @@ var strangers = []table.Row{
 				s.Says("dialed")
 				s.Kill()
 			}
-			quiet(c, at, publisher, victim, other)
+			quiet(c, at, victim, other)
 		},
 	},
 	{
 		Number: "33", Name: "1,000 connections that say a byte each second", Inject: "from the host of the subscriber, until the publisher closes them",
 		Promise: "each is closed within 10 s; no connection of the bus ends", Ways: network, Quick: true,
-		Run: func(c *table.Case) { talk(c, "slow", 1000, 10*time.Second) },
+		Run: func(c *table.Case) { talk(c, "slow", 1000) },
 	},
 	{
 		Number: "34", Name: "random bytes", Inject: "4 KiB on each of 500 connections", Promise: "closed within 10 s; no connection of the bus ends",
-		Ways: network, Run: func(c *table.Case) { talk(c, "random", 500, 10*time.Second) },
+		Ways: network, Run: func(c *table.Case) { talk(c, "random", 500) },
 	},
 	{
 		Number: "34b", Name: "HTTP on the port of a publisher", Inject: "500 requests", Promise: "as 34",
-		Ways: network, Run: func(c *table.Case) { talk(c, "http", 500, 10*time.Second) },
+		Ways: network, Run: func(c *table.Case) { talk(c, "http", 500) },
 	},
 	{
 		Number: "34c", Name: "a TLS hello on the port of a publisher", Inject: "500 handshakes without a certificate", Promise: "as 34",
-		Ways: network, Run: func(c *table.Case) { talk(c, "tls", 500, 10*time.Second) },
+		Ways: network, Run: func(c *table.Case) { talk(c, "tls", 500) },
 	},
 	{
 		Number: "35", Name: "connections that end in the middle of a message", Inject: "12 of 300 bytes of a hello on each of 500 connections, and FIN", Promise: "as 34",
-		Ways: network, Run: func(c *table.Case) { talk(c, "cut", 500, 10*time.Second) },
+		Ways: network, Run: func(c *table.Case) { talk(c, "cut", 500) },
 	},
 	{
 		Number: "36", Name: "lengths that cannot be", Inject: "64 bytes of 0xff on each of 500 connections", Promise: "as 34; the publisher grows by less than 64 MiB",
-		Ways: network, Run: func(c *table.Case) { talk(c, "lengths", 500, 10*time.Second) },
+		Ways: network, Run: func(c *table.Case) { talk(c, "lengths", 500) },
 	},
 	{
 		Number: "18", Name: "a publisher has no descriptors left", Inject: "a limit of 64 descriptors, and 200 connections, 5 s",
@@ -86,13 +86,13 @@ var strangers = []table.Row{
 			table.Idle(5 * time.Second)
 			share(c, publisher, before, at, 0.5)
 			s.Kill()
-			quiet(c, c.Now(), publisher, victim, other)
+			quiet(c, c.Now(), victim, other)
 		},
 	},
 }
 
 // quiet lets another subscriber in, and ends a case in which no connection may have ended.
-func quiet(c *table.Case, at int64, publisher, victim, other *table.Program) {
+func quiet(c *table.Case, at int64, victim, other *table.Program) {
 	begun := c.Now()
 	late := c.Subscriber("late", c.B)
 	late.Late = true
@@ -114,11 +114,12 @@ func crowd(c *table.Case, mode string, n int, d time.Duration, bound int64) {
 	s.Says("dialed")
 	table.Idle(d)
 	memory(c, publisher, before, bound)
-	quiet(c, at, publisher, victim, other)
+	quiet(c, at, victim, other)
 }
 
 // talk is connections that the publisher closes.
-func talk(c *table.Case, mode string, n int, promise time.Duration) {
+func talk(c *table.Case, mode string, n int) {
+	const promise = 10 * time.Second
 	publisher, victim, other := c.Begin("-port", port)
 	c.Lossless()
 	at, before := c.Now(), rss(c, publisher)
@@ -126,7 +127,7 @@ func talk(c *table.Case, mode string, n int, promise time.Duration) {
 	l := s.Told("closed", at, promise+tick)
 	c.Note("%d of %d closed by the publisher, %d answered", l.Count, n, l.Answered)
 	memory(c, publisher, before, 64<<20)
-	quiet(c, at, publisher, victim, other)
+	quiet(c, at, victim, other)
 }
 
 // share notes how much of a processor a process took since a time, and fails beyond a bound.
