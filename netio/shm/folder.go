@@ -106,10 +106,16 @@ func (c *Config) newListener() (fd int, path string, err error) {
 }
 
 // place makes the folder if it is missing, and listens there (listen).
-func (c *Config) place(addr netip.AddrPort) (fd int, path string, actual netip.AddrPort, err error) {
+//
+//   - sweep: what dead processes have left is removed before. Later this side's own socket would be
+//     asked, too.
+func (c *Config) place(addr netip.AddrPort, sweep bool) (fd int, path string, actual netip.AddrPort, err error) {
 	for range folderTries {
 		fd, actual = -1, addr
 		if err = c.openFolder(); err == nil {
+			if sweep {
+				c.sweep()
+			}
 			fd, path, actual, err = c.listen(addr)
 		}
 		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {

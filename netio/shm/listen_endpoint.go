@@ -53,14 +53,11 @@ func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listene
 	}
 	l.commitment.init(l)
 	l.uid = uint32(os.Geteuid()) // no user is below 0
-	if l.fd, l.path, l.Address, err = b.config.place(handover.Canonical(addr)); err != nil {
+	if l.fd, l.path, l.Address, err = b.config.place(handover.Canonical(addr), !b.swept); err != nil {
 		l.lent.close()
 		return nil, err
 	}
-	if !b.swept {
-		b.swept = true
-		b.config.sweep()
-	}
+	b.swept = true
 	l.resting.F = l.accept
 	return l, nil
 }
