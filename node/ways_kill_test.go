@@ -212,6 +212,9 @@ func killTime(t *testing.T) time.Duration {
 }
 
 func TestReadersAreKilledAndStopped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it does not use the RDMA device that there is")
+	}
 	dir, folder := t.TempDir(), shortFolder(t)
 	p, err := openNodeWith(t, readerConfig(dir, "shm,tcp", folder)).NewPublisher(bus.PublisherConfig{Tags: killTags})
 	if err != nil {
