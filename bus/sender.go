@@ -86,7 +86,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err = p.start(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, helloTimeout)
+	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, helloTimeout, p.backends.Within)
 	if err = s.directory.Watch(directory.Patient(dir), p.loop.Post, &p.work, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

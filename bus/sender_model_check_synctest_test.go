@@ -189,8 +189,8 @@ func (r *senderRun) account(s *modelSender, v *modelReceiver, whole bool) {
 		l := lost[tag]
 		got, sent := delivered+l.Lost()+l.LeftOut, s.accepted[tag]-from.accepted[tag]
 		if got > sent || got < sent && whole && heard || l.Ended > 0 {
-			r.failf("sender %s, receiver %s, tag %v: delivered %d, lost %+v, sent %d since the acknowledgement",
-				s.Instance(), v.Instance(), tag, delivered, l, sent)
+			r.failf("sender %s, receiver %s, tag %v: delivered %d, lost %+v, sent %d since the acknowledgement: began %v, heard %v, whole %v; the sender: %v; the receiver: %v",
+				s.Instance(), v.Instance(), tag, delivered, l, sent, began, heard, whole, s.events, events)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (c Config) names() []string {
 		return strings.Split(c.Backend, ",")
 	case c.TLS != nil:
 		return []string{"shm", "tls"}
-	case c.Access != nil: // without the fabrics, of which nothing says who is there
+	case c.Access != nil: // without the fabrics, which prove no identity
 		return []string{"shm", "tcp"}
 	case rdma.Likely() && c.suitsLoops() == "":
 		return []string{"shm", "rdma:verbs", "tcp"}

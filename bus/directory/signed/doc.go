@@ -59,5 +59,5 @@
 // "tagbus directory ways, version 1" with a zero byte behind it, and the SHA-256 hash of, each with its length
 // in front as a uvarint: the whole proof, and of each of the ways its backend, number of addresses (decimal)
 // and each address as text. An entry whose ways have no signature that fits is shown without them, and a Problem
-// says so (ErrWays). One without ways is in order: connections then go the last way, where TLS says who is there.
+// says so (ErrWays). One without ways is in order: connections then go the last way, where TLS proves the identity.
 package signed

@@ -24,8 +24,8 @@ const (
 // errAt is the failure of a connection to an address.
 func errAt(n int) error { return fmt.Errorf("refused by %d", n) }
 
-// at returns an address of a peer.
-// at returns the address of a number: up to 99 those of one backend, up to 199 of another one.
+// at returns the address of a number: up to 99 those of one backend, up to 199 of another one. From 500
+// on they are names within the host.
 func at(n int) dialer.Target {
 	return dialer.Target{Backend: fmt.Sprint("backend ", n/100), Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(n))}
 }
@@ -44,7 +44,7 @@ func newBed(t *testing.T) *bed {
 	if err := alarm.Open(&b.alarms, b.loop.NewTimer); err != nil {
 		t.Fatal(err)
 	}
-	b.Dialer = dialer.NewDialer(&b.alarms, least, most, hello)
+	b.Dialer = dialer.NewDialer(&b.alarms, least, most, hello, func(backend string) bool { return backend == "backend 5" })
 	return b
 }
 

@@ -36,6 +36,7 @@ type Dialer struct {
 	alarms      *alarm.Clock
 	least, most time.Duration       // delay before another try
 	hello       time.Duration       // that a peer may take for its hello
+	within      func(backend string) bool
 	taken       map[Target]*Contact // addresses with a connection, or one that is being opened
 }
 
@@ -43,8 +44,9 @@ type Dialer struct {
 //
 //   - least, most: the delay before another try.
 //   - hello: how long a peer may take for its hello.
-func NewDialer(alarms *alarm.Clock, least, most, hello time.Duration) Dialer {
-	return Dialer{alarms: alarms, least: least, most: most, hello: hello, taken: make(map[Target]*Contact)}
+//   - within: reports whether the addresses of a backend are names within the host.
+func NewDialer(alarms *alarm.Clock, least, most, hello time.Duration, within func(backend string) bool) Dialer {
+	return Dialer{alarms: alarms, least: least, most: most, hello: hello, within: within, taken: make(map[Target]*Contact)}
 }
 
 // Prepare makes c the contact of a user.

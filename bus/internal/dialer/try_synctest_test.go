@@ -147,6 +147,18 @@ func TestTheBackendsOfATry(t *testing.T) {
 		state string
 	}{
 		{"the best one has a longer head start", []step{ms(0, dial), ms(1300, nil)}, []string{"0 open 1", "250 open 2", "1250 open 101"}, "dialing"},
+		{
+			"a name within the host has a still longer one",
+			[]step{ms(0, func(u *user) { u.Addresses = []dialer.Target{at(501), at(1)} }), ms(0, dial), ms(5100, nil)},
+			[]string{"0 open 501", "5000 open 1"},
+			"dialing",
+		},
+		{
+			"a name that is refused costs nothing",
+			[]step{ms(0, func(u *user) { u.Addresses = []dialer.Target{at(501), at(1)} }), ms(0, dial), ms(1, elsewhere(501)), ms(2, nil)},
+			[]string{"0 open 501", "1 open 1"},
+			"dialing",
+		},
 		{"one that is refused costs nothing", []step{ms(0, dial), ms(10, refused(1)), ms(20, refused(2)), ms(21, nil)}, []string{"0 open 1", "10 open 2", "20 open 101"}, "dialing"},
 		{
 			"what worked is first among its own only",

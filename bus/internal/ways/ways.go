@@ -29,6 +29,12 @@ func within(b netio.Backend) bool {
 	return ok
 }
 
+// Within reports whether the addresses of a backend are names within the host.
+func (bs Backends) Within(backend string) bool {
+	b := bs.Named(backend)
+	return b != nil && within(b)
+}
+
 // Last is that which all programs are expected to have.
 func (bs Backends) Last() netio.Backend { return bs[len(bs)-1] }
 
