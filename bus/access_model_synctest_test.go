@@ -43,16 +43,15 @@ type accessCase struct {
 
 func accessCases() *rapid.Generator[accessCase] {
 	bits := rapid.IntRange(0, 1<<accessTags-1)
-	least, most := modelLength()
 	return rapid.Custom(func(t *rapid.T) (c accessCase) {
-		c.ops = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) accessOp {
+		c.ops = programsOf(func(t *rapid.T) accessOp {
 			return accessOp{
 				Kind:       evenly(t, "kind", 4) % accessKinds,
 				Publisher:  rapid.IntRange(0, accessPublishers-1).Draw(t, "publisher"),
 				Subscriber: rapid.IntRange(0, accessSubscribers-1).Draw(t, "subscriber"),
 				Set:        bits.Draw(t, "set"),
 			}
-		}), least, most).Draw(t, "ops")
+		}).Draw(t, "ops")
 		for i := range c.limited {
 			c.limited[i] = rapid.IntRange(0, 4).Draw(t, "limited") > 0
 		}

@@ -5,22 +5,27 @@ package bus_test
 import (
 	"iter"
 	"os"
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // modelSteps counts the steps of the programs that the models have run.
 var modelSteps, modelPrograms int
 
-// searches reports whether models are run for a time, and not for a number of rounds.
-func searches() bool { return os.Getenv("TAGBUS_SEARCH") != "" }
-
-// modelLength returns how many steps a program of a model has. A search has long ones, too.
-func modelLength() (least, most int) {
-	if searches() {
-		return 20, 400
-	}
-	return 5, 60
+// programsOf generates the programs of a model: with few steps, most times, and now and then with
+// many. A search has them alike, so that what it keeps (bus/testdata/rapid) is the same program
+// in every run.
+//
+//   - step: draws a step.
+func programsOf[S any](step func(*rapid.T) S) *rapid.Generator[[]S] {
+	leasts := append(slices.Repeat([]int{5}, 19), 50)
+	return rapid.Custom(func(t *rapid.T) []S {
+		least := rapid.SampledFrom(leasts).Draw(t, "least steps")
+		return rapid.SliceOfN(rapid.Custom(step), least, 400).Draw(t, "steps")
+	})
 }
 
 // modelRuns yields rounds of a model: least, or as many as begin within TAGBUS_SEARCH, a
@@ -29,21 +34,21 @@ func modelLength() (least, most int) {
 func modelRuns(t *testing.T, least int) iter.Seq[int] {
 	t.Helper()
 	var limit time.Duration
-	if searches() {
+	if text := os.Getenv("TAGBUS_SEARCH"); text != "" {
 		var err error
-		if limit, err = time.ParseDuration(os.Getenv("TAGBUS_SEARCH")); err != nil {
+		if limit, err = time.ParseDuration(text); err != nil {
 			t.Fatalf("TAGBUS_SEARCH: %v", err)
 		}
 	}
 	return func(yield func(int) bool) {
 		modelSteps, modelPrograms = 0, 0
+		defer func() { t.Logf("%d steps in %d programs", modelSteps, modelPrograms) }() // a failure ends the goroutine
 		began := time.Now()
 		for round := 0; !t.Failed() && (round < least || time.Since(began) < limit); round++ {
 			if !yield(round) {
-				break
+				return
 			}
 		}
-		t.Logf("%d steps in %d programs", modelSteps, modelPrograms)
 	}
 }
 

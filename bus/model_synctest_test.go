@@ -43,15 +43,14 @@ type modelOp struct {
 }
 
 func modelOps() *rapid.Generator[[]modelOp] {
-	least, most := modelLength()
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) modelOp {
+	return programsOf(func(t *rapid.T) modelOp {
 		return modelOp{
 			Kind:   evenly(t, "kind", 5) % modelKinds,
 			Who:    rapid.IntRange(0, modelSubscribers-1).Draw(t, "who"),
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
 		}
-	}), least, most)
+	})
 }
 
 // modelCase is what a run depends on.

@@ -89,7 +89,7 @@ func (p *publisherImpl) snapshot(role state.Role, q state.Question, now time.Tim
 // shownAtOnce is how many peers are looked at while others wait for the lock.
 const shownAtOnce = 128
 
-// snapshotAll fills in what is of all peers, and returns those of whom more is to be shown.
+// snapshotAll fills in what is of all peers, and returns those that are shown with more.
 func (p *publisherImpl) snapshotAll(st *state.State, q state.Question, now time.Time) (shown []rankedLink, eps []netio.Endpoint) {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()

@@ -37,15 +37,14 @@ type senderOp struct {
 }
 
 func senderOps() *rapid.Generator[[]senderOp] {
-	least, most := modelLength()
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) senderOp {
+	return programsOf(func(t *rapid.T) senderOp {
 		return senderOp{
 			Kind:   evenly(t, "kind", 5) % senderModelKinds,
 			Who:    rapid.IntRange(0, senderModelSenders-1).Draw(t, "who"),
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
 		}
-	}), least, most)
+	})
 }
 
 // evenly draws a number of so many bits. Those of rapid.IntRange are mostly

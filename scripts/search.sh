@@ -7,21 +7,27 @@
 # It has the lowest priority: other work goes before it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d) running=()
+trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 go test -c -o "$work/bus.test" ./bus
 models=(TestSubscriber_model TestSender_model TestAccess_model)
 TAGBUS_SEARCH=$(awk -v hours="${HOURS:-1}" 'BEGIN { printf "%ds", hours * 3600 }')
 export TAGBUS_SEARCH
 cd bus
-running=()
+# one MODEL says what a model has found as soon as it has.
+one() {
+  local status=0
+  nice -n 19 "$work/bus.test" -test.run "^$1\$" -test.v -test.timeout 0 >"$work/$1" 2>&1 &
+  trap 'kill $! 2>/dev/null' EXIT
+  wait $! || { status=1; grep -v '\[rapid\] OK' "$work/$1" | tail -n 40; }
+  printf '%s: %s\n' "$1" "$(grep -oE '[0-9]+ steps in [0-9]+ programs' "$work/$1" || echo 'no count: it has ended early')"
+  return $status
+}
 for model in "${models[@]}"; do
-  nice -n 19 "$work/bus.test" -test.run "^$model\$" -test.v -test.timeout 0 >"$work/$model" 2>&1 &
+  one "$model" &
   running+=($!)
 done
 failed=0
-for i in "${!models[@]}"; do
-  wait "${running[i]}" || { failed=1; tail -n 40 "$work/${models[i]}"; }
-  printf '%s: %s\n' "${models[i]}" "$(grep -oE '[0-9]+ steps in [0-9]+ programs' "$work/${models[i]}" || echo 'no count: it has ended early')"
-done
+for process in "${running[@]}"; do wait "$process" || failed=1; done
 exit $failed

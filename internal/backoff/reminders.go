@@ -6,8 +6,8 @@ import "time"
 
 // Limits of Reminders, whatever others do to be told of.
 const (
-	MaxKeys  = 1024 // that are remembered; with more all are said again
-	MaxTexts = 16   // of a key that are said for themselves; the others are said as one
+	maxKeys  = 1024 // that are remembered; with more all are said again
+	maxTexts = 16   // of a key that are said for themselves; the others are said as one
 )
 
 // Reminders are about many things that come again and again, each with a key and a text. The
@@ -44,7 +44,7 @@ func (r *Reminders[K]) Due(now time.Time, key K, text string) (times uint64, due
 func (r *Reminders[K]) find(key K, text string) *counted {
 	all := r.of[key]
 	if all == nil {
-		if r.of == nil || len(r.of) >= MaxKeys {
+		if r.of == nil || len(r.of) >= maxKeys {
 			r.of = make(map[K]*reminders)
 		}
 		all = &reminders{told: make(map[string]*counted)}
@@ -53,7 +53,7 @@ func (r *Reminders[K]) find(key K, text string) *counted {
 	c := all.told[text]
 	switch {
 	case c != nil:
-	case len(all.told) >= MaxTexts:
+	case len(all.told) >= maxTexts:
 		c = &all.rest
 	default:
 		c = new(counted)

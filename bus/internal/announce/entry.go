@@ -32,7 +32,7 @@ type Entry struct {
 	wanted     directory.Entry // what the directory has, or tries by itself to have
 }
 
-// Instance is whose entry it is.
+// Instance is the side that has the entry.
 type Instance struct {
 	Reach   advertise.Reach
 	Host    hostaddr.Host

@@ -34,8 +34,8 @@ import (
 // Dialer is what the contacts of one user of backends have in common.
 type Dialer struct {
 	alarms      *alarm.Clock
-	least, most time.Duration       // delay before another try
-	hello       time.Duration       // that a peer may take for its hello
+	least, most time.Duration // delay before another try
+	hello       time.Duration // that a peer may take for its hello
 	within      func(backend string) bool
 	taken       map[Target]*Contact // addresses with a connection, or one that is being opened
 }

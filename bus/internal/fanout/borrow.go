@@ -34,7 +34,7 @@ type Loan struct {
 // Borrow returns a loan of n bytes, whose content is undefined, and its turn.
 //
 //   - Errors: ErrTooLarge if n is more than a page or the largest message; ErrNoRoom, also if half of the pool is
-//     lent; ErrStopped in the place of it after Stop. They are not wrapped.
+//     lent; after Stop ErrStopped instead of that. They are not wrapped.
 //   - Threads: any.
 func (fan *Fanout) Borrow(n int) (l *Loan, turn uint32, err error) {
 	if n > fan.cfg.PageBytes || n > fan.cfg.MaxMessageBytes {

@@ -58,7 +58,7 @@ type Endings struct{ all, own atomic.Uint64 }
 
 // Add counts one.
 //
-//   - cause: nil: it ended in order, and does not count. Past.Broke has what is this side's own.
+//   - cause: nil: it ended in order, and does not count. What counts as this side's own is as in Past.Broke.
 func (n *Endings) Add(cause error) {
 	if cause == nil {
 		return
