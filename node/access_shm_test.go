@@ -110,9 +110,9 @@ func TestNode_aPolicyAloneWithinTheHost(t *testing.T) {
 	}
 }
 
-// TestNode_aPolicyThatChangesEndsWhatIsMapped: the connection by which a subscriber may have nothing more ends, and what
-// is published later is in no memory that it has.
-func TestNode_aPolicyThatChangesEndsWhatIsMapped(t *testing.T) {
+// TestNode_aPolicyThatChangesWithinTheHost: a subscriber ends what it may no longer have, and gets nothing of
+// what is published until it may have it again.
+func TestNode_aPolicyThatChangesWithinTheHost(t *testing.T) {
 	cfg, ca := chooses(t), pki.NewCA(t, "cn:site")
 	n, files := processBy(t, cfg, ca, "uri:spiffe://x/daq", bothTags)
 	p, _ := publisherOf(t, n)
@@ -135,9 +135,16 @@ func TestNode_aPolicyThatChangesEndsWhatIsMapped(t *testing.T) {
 	if err := p.Publish(1, []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
+	files.write(t, "policy.json", []byte(bothTags))
+	if err := p.WaitSubscribers(t.Context(), 1, tags.Of(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Publish(1, []byte("allowed")); err != nil {
+		t.Fatal(err)
+	}
 	p.Flush()
-	if len(got) > 0 {
-		t.Errorf("got %q, want nothing", <-got)
+	if m := <-got; m != "allowed" {
+		t.Errorf("got %q, want what was published when it had the right", m)
 	}
 }
 

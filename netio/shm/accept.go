@@ -102,6 +102,7 @@ func (e *endpoint) answer() {
 	}
 	e.begin(&e.greeting)
 	e.backend.Counters.Accepted.Add(1)
+	e.listener.tellLetIn()
 	e.state = established
 	e.Schedule(toReport)
 }

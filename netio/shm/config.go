@@ -37,9 +37,12 @@ const (
 	acceptPause = 100 * time.Millisecond
 
 	// maxStrangers is how many accepted connections may not have introduced themselves
-	// yet. One more displaces the oldest. With TLS it is Config.MaxEndpoints: all subscribers of a
-	// publisher may come at once, and wait in line.
+	// yet. One more displaces the oldest.
 	maxStrangers = 64
+
+	// maxSecuring is the same where a handshake of TLS comes before that: the subscribers of a
+	// publisher may come at once, and wait in line. All of them are looked at when one makes way.
+	maxSecuring = 1024
 
 	// greetingTimeout is how long a stranger may take to introduce itself. A program of
 	// this package does so when it connects.
@@ -182,7 +185,7 @@ func (c Config) Validate() error {
 // maxStrangers returns how many accepted connections may not have introduced themselves yet.
 func (c *Config) maxStrangers() int {
 	if c.TLS != nil {
-		return c.MaxEndpoints
+		return min(c.MaxEndpoints, maxSecuring)
 	}
 	return maxStrangers
 }

@@ -30,13 +30,17 @@ var peerShape = shape{slots: 16, arena: 16 << 10}
 // GoodSeals are those of a segment that is as it should be.
 const GoodSeals = sealed.Seals
 
+// NewPeer returns one without a connection.
+func NewPeer() *Peer { return &Peer{fd: -1, shape: peerShape} }
+
 // Connect connects to a listen endpoint, and says nothing.
 func Connect(folder string, addr netip.AddrPort) (*Peer, error) {
 	fd, err := newSocket()
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{fd: fd, shape: peerShape}
+	p := NewPeer()
+	p.fd = fd
 	return p, connect(fd, filepath.Join(folder, addr.String()))
 }
 

@@ -112,6 +112,32 @@ func OwnBond() ([]byte, error) {
 	return own.encoded(), err
 }
 
+// BondOf returns what a process says behind its certificate that will pass these files.
+//
+//   - claim: changes what it says; nil: nothing.
+func BondOf(claim func(*bond), files ...int) ([]byte, error) {
+	own := &bond{uid: uint32(unix.Geteuid()), space: userSpace()}
+	var err error
+	for i, to := range []*fileID{&own.segment, &own.region} {
+		if i < len(files) && err == nil {
+			*to, err = idOf(files[i])
+		}
+	}
+	if claim != nil {
+		claim(own)
+	}
+	return own.encoded(), err
+}
+
+// Judged returns what a side in one user namespace says of a peer in another one; 0: an unknown one.
+func Judged(own, theirs uint64) error {
+	a, b := &bond{}, &bond{}
+	InSpace(own)(a)
+	InSpace(theirs)(b)
+	_, err := a.judge(b, unix.Ucred{})
+	return err
+}
+
 // ParseBond parses a bond, and returns what would be sent of it.
 func ParseBond(b []byte) ([]byte, error) {
 	parsed, err := parseBond(b)

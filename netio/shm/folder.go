@@ -116,13 +116,32 @@ func (c *Config) place(addr netip.AddrPort, sweep bool) (fd int, path string, ac
 			if sweep {
 				c.sweep()
 			}
-			fd, path, actual, err = c.listen(addr)
+			fd, path, actual, err = c.listenIn(addr)
 		}
 		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
 			break
 		}
 	}
 	return fd, path, actual, err
+}
+
+// listenIn listens in a folder that openFolder has found good. A default one may have gone since
+// then, and another user may have taken its name: with a socket of this side in it that
+// is over, so it is looked at once more.
+func (c *Config) listenIn(addr netip.AddrPort) (fd int, path string, actual netip.AddrPort, err error) {
+	fd, path, actual, err = c.listen(addr)
+	if err != nil || !c.ownFolder {
+		return fd, path, actual, err
+	}
+	if err = c.openFolder(); err == nil {
+		err = retry(func() error { return unix.Lstat(path, new(unix.Stat_t)) })
+	}
+	if err != nil {
+		_ = unix.Unlink(path)
+		_ = unix.Close(fd)
+		return -1, "", addr, err
+	}
+	return fd, path, actual, nil
 }
 
 // leaveFolder removes a default folder after its last socket.
@@ -217,7 +236,7 @@ func (c *Config) link(own, path string) error {
 // lock locks the folder against others that remove sockets. A file for the lock would be left
 // behind. Errors: unix.EADDRINUSE if another one has it; the system's.
 func (c *Config) lock() (unlock func(), err error) {
-	fd, err := unix.Open(c.Folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(c.Folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}

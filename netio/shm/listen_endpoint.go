@@ -16,6 +16,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/trouble"
 	"tagbus/netio/reactor"
 )
 
@@ -33,8 +34,8 @@ type listenEndpoint struct {
 	fd           int // -1: closed
 	registration *reactor.Registration
 	resting      alarm.Alarm // set while the system cannot give us descriptors
-	failed       uint64      // times that accepting did
-	dismissed    uint64      // connections whose handshake of TLS has failed
+	accepting    trouble.Trouble
+	dismissed    trouble.Trouble // of connections with certificates
 }
 
 // randomPort returns one of the ports that are chosen.
@@ -105,7 +106,9 @@ func (l *listenEndpoint) accept() {
 		fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch errnoOf(err) {
 		case 0:
-			l.failed = 0
+			if failed, lasted, tell := l.accepting.End(); tell {
+				b.config.Logger.Info("shm: listen endpoint accepts again", "addr", l.Address, "failed", failed, "after", lasted)
+			}
 			l.adopt(fd)
 		case unix.EINTR:
 		case unix.EAGAIN:
@@ -162,13 +165,21 @@ func (l *listenEndpoint) adopt(fd int) {
 
 // tellDismissed logs why a connection was dismissed. Without TLS nothing but a broken program causes that.
 func (l *listenEndpoint) tellDismissed(e *endpoint, err error) {
-	log := l.backend.config.Logger.Debug
+	log, failed := l.backend.config.Logger.Debug, uint64(1)
 	if l.backend.config.TLS != nil {
-		if l.dismissed++; l.dismissed&(l.dismissed-1) == 0 { // less and less often
+		var tell bool
+		if failed, tell = l.dismissed.Fail(); tell {
 			log = l.backend.config.Logger.Warn
 		}
 	}
-	log("shm: an accepted connection was dismissed", "addr", l.Address, "pid", e.credentials.Pid, "uid", e.credentials.Uid, "dismissed", l.dismissed, "err", err)
+	log("shm: an accepted connection was dismissed", "addr", l.Address, "pid", e.credentials.Pid, "uid", e.credentials.Uid, "failed", failed, "err", err)
+}
+
+// tellLetIn logs that connections are let in again, if a failure was logged.
+func (l *listenEndpoint) tellLetIn() {
+	if failed, lasted, tell := l.dismissed.End(); tell {
+		l.backend.config.Logger.Info("shm: accepted connections are let in again", "addr", l.Address, "failed", failed, "after", lasted)
+	}
 }
 
 // shed gets rid of connections for which there is no descriptor: they would
@@ -196,9 +207,9 @@ func (l *listenEndpoint) shed() {
 func (l *listenEndpoint) rest(err error) {
 	b := l.backend
 	b.Counters.AcceptErrors.Add(1)
-	if l.failed++; l.failed&(l.failed-1) == 0 { // less and less often
+	if failed, tell := l.accepting.Fail(); tell {
 		b.config.Logger.Warn("shm: listen endpoint cannot accept, and tries again and again", "addr", l.Address,
-			"failed", l.failed, "every", b.config.acceptPause, "err", err)
+			"failed", failed, "every", b.config.acceptPause, "err", err)
 	}
 	b.Alarms.Set(&l.resting, b.config.acceptPause)
 }

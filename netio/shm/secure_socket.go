@@ -52,7 +52,8 @@ func (c *socket) Read(p []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn.
+// Write implements net.Conn. A handshake fits into the buffer of the system. If it does not, as
+// the peer reads nothing, it stands until the peer sends, or its time is over.
 func (c *socket) Write(p []byte) (int, error) {
 	for done := 0; ; {
 		n, err := c.do(func(fd int) (int, error) {

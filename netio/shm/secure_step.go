@@ -45,7 +45,7 @@ func (e *endpoint) greetSecure() {
 	case err != nil:
 		e.dismiss(err)
 	case n == 0:
-		e.dismiss(unix.ECONNRESET)
+		e.end(nil) // it has only looked whether this side lives (Config.sweep)
 	case !mutual.IsHello(first[:n]):
 		_, _ = unix.SendmsgN(e.fd, []byte(tlsOnly), nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL) // a socket that is new has room
 		e.dismiss(&tlsError{ErrPeerSpeaksPlain})

@@ -136,6 +136,86 @@ func TestTLS_whatFollowsTheHandshake(t *testing.T) {
 	}
 }
 
+// TestTLS_aPeerThatIgnoresWhatItIsTold has a certificate that is in order, and says of itself and of its memory what is not so.
+// It is not told and trusted to go: it is not let in.
+func TestTLS_aPeerThatIgnoresWhatItIsTold(t *testing.T) {
+	netiotest.CheckLeaks(t)
+	ca := pki.New(t, "ca")
+	own := ca.Issue(t, "peer", nil)
+	cfg := shm.Config{TLS: tlsOf(ca, own)}
+	file := func(t *testing.T, bytes int) (fd int) {
+		t.Helper()
+		fd, err := shm.MemoryFile(bytes, bytes, shm.GoodSeals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		return fd
+	}
+	for _, test := range []struct {
+		name string
+		bond func(segment, region, other int) ([]byte, error)
+		in   bool
+	}{
+		{"what is so", func(segment, region, _ int) ([]byte, error) { return shm.BondOf(nil, segment, region) }, true},
+		{"another user", func(segment, region, _ int) ([]byte, error) { return shm.BondOf(shm.OfUser(4711), segment, region) }, false},
+		{"another user namespace", func(segment, region, _ int) ([]byte, error) { return shm.BondOf(shm.InSpace(1), segment, region) }, false},
+		{"no user namespace", func(segment, region, _ int) ([]byte, error) { return shm.BondOf(shm.InSpace(0), segment, region) }, false},
+		{"another segment", func(_, region, other int) ([]byte, error) { return shm.BondOf(nil, other, region) }, false},
+		{"another region", func(segment, _, other int) ([]byte, error) { return shm.BondOf(nil, segment, other) }, false},
+		{"no region", func(segment, _, _ int) ([]byte, error) { return shm.BondOf(nil, segment) }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			const regionBytes = 1 << 20
+			s, p := serve(t, cfg, netio.Params{}), shm.NewPeer()
+			segment, region := file(t, p.SegmentBytes()), file(t, regionBytes)
+			say, err := test.bond(segment, region, file(t, regionBytes))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := s.raw(t)
+			secure := tls.Client(c, &tls.Config{Certificates: []tls.Certificate{own}, InsecureSkipVerify: true, NextProtos: []string{shm.TLSProtocol}, MinVersion: tls.VersionTLS13})
+			if _, err = secure.Write(say); err == nil {
+				_, err = io.ReadFull(secure, make([]byte, len(say)))
+			}
+			if err != nil {
+				t.Fatalf("bonds: got error %v, want them changed", err)
+			}
+			_, _, err = c.WriteMsgUnix(p.Greeting(regionBytes), unix.UnixRights(segment, region), nil)
+			if test.in {
+				next(t, "OnConnectionEstablished", s.Established)
+				return
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, end := io.Copy(io.Discard, c)
+				ended <- errors.Join(err, end)
+			}()
+			select {
+			case <-s.Established:
+				t.Fatal("it is let in")
+			case err := <-ended:
+				t.Logf("the end: %v", err)
+			}
+			if got := s.b.Stats(); got.Accepted > 0 || got.AcceptErrors != 1 {
+				t.Errorf("got %+v, want it dismissed", got)
+			}
+		})
+	}
+}
+
+// TestTLS_unknownUserNamespacesAreNotAlike: two containers without /proc have nothing in common.
+func TestTLS_unknownUserNamespacesAreNotAlike(t *testing.T) {
+	for _, test := range []struct {
+		own, theirs uint64
+		want        error
+	}{{1, 1, nil}, {1, 2, shm.ErrUserNamespace}, {0, 1, shm.ErrUserNamespace}, {1, 0, shm.ErrUserNamespace}, {0, 0, shm.ErrUserNamespace}} {
+		if err := shm.Judged(test.own, test.theirs); !errors.Is(err, test.want) {
+			t.Errorf("namespaces %d and %d: got %v, want %v", test.own, test.theirs, err, test.want)
+		}
+	}
+}
+
 // TestTLS_anotherProtocolListens: what answers speaks TLS, and not this.
 func TestTLS_anotherProtocolListens(t *testing.T) {
 	ca := pki.New(t, "ca")

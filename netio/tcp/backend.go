@@ -15,6 +15,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/trouble"
 	"tagbus/netio/reactor"
 )
 
@@ -61,9 +62,9 @@ type backend struct {
 	behind    int       // endpoints that have more to read, in their next turn
 	endpoints list.List // of *endpoint, the oldest first
 	listeners []*listenEndpoint
-	spare     int     // a descriptor to give up when there is no other; -1: none
-	trouble   trouble // of serving what was accepted
-	secured   trouble // of making it secure
+	spare     int             // a descriptor to give up when there is no other; -1: none
+	trouble   trouble.Trouble // of serving what was accepted
+	secured   trouble.Trouble // of making it secure
 
 	group *group       // of those that share what one accepts
 	load  atomic.Int64 // endpoints, and connections on their way here

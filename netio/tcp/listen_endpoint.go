@@ -10,6 +10,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/trouble"
 	"tagbus/netio/reactor"
 )
 
@@ -23,8 +24,8 @@ type listenEndpoint struct {
 	// Only in a step.
 	fd           int // -1: closed
 	registration *reactor.Registration
-	resting      alarm.Alarm // set while the system cannot give us descriptors
-	trouble      trouble     // of accepting
+	resting      alarm.Alarm     // set while the system cannot give us descriptors
+	trouble      trouble.Trouble // of accepting
 }
 
 // Listen implements handover.Transport. On "[::]" it listens for IPv4 too; endpoints
@@ -151,7 +152,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	if err != nil {
 		b.group.accepted.Add(-1)
 		b.Counters.AcceptErrors.Add(1)
-		if failed, tell := b.trouble.fail(); tell {
+		if failed, tell := b.trouble.Fail(); tell {
 			b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "failed", failed, "err", err)
 		}
 		_ = unix.Close(fd)
@@ -161,7 +162,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 		}
 		return
 	}
-	if failed, lasted, tell := b.trouble.end(); tell {
+	if failed, lasted, tell := b.trouble.End(); tell {
 		b.config.Logger.Info("tcp: accepted connections are served again", "failed", failed, "after", lasted)
 	}
 	tuneToPeer(fd, e.Local().Addr(), remote.Addr(), &b.config)
@@ -201,7 +202,7 @@ func (l *listenEndpoint) shed() {
 func (l *listenEndpoint) rest(errno unix.Errno) {
 	b := l.backend
 	b.Counters.AcceptErrors.Add(1)
-	if failed, tell := l.trouble.fail(); tell {
+	if failed, tell := l.trouble.Fail(); tell {
 		b.config.Logger.Warn("tcp: listen endpoint cannot accept, and tries again and again", "addr", l.Address,
 			"failed", failed, "every", b.config.acceptPause, "err", errno)
 	}
@@ -210,7 +211,7 @@ func (l *listenEndpoint) rest(errno unix.Errno) {
 
 // restored logs that accepting works again, if its failure was logged.
 func (l *listenEndpoint) restored() {
-	if failed, lasted, tell := l.trouble.end(); tell {
+	if failed, lasted, tell := l.trouble.End(); tell {
 		l.backend.config.Logger.Info("tcp: listen endpoint accepts again", "addr", l.Address, "failed", failed, "after", lasted)
 	}
 }

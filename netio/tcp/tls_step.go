@@ -134,7 +134,7 @@ func (e *endpoint) secured() {
 	default:
 		e.backend.group.strangers.remove(s)
 		e.backend.Counters.Accepted.Add(1)
-		if failed, lasted, tell := e.backend.secured.end(); tell {
+		if failed, lasted, tell := e.backend.secured.End(); tell {
 			e.backend.config.Logger.Info("tcp: accepted connections are secure again", "failed", failed, "after", lasted)
 		}
 	}
@@ -152,7 +152,7 @@ func (e *endpoint) insecure(err error) {
 	}
 	b := e.backend
 	b.Counters.AcceptErrors.Add(1)
-	if failed, tell := b.secured.fail(); tell {
+	if failed, tell := b.secured.Fail(); tell {
 		b.config.Logger.Warn("tcp: an accepted connection is closed before it is secure", "remote", e.Remote(), "failed", failed, "err", err)
 	}
 	e.end(nil)

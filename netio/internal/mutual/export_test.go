@@ -48,3 +48,6 @@ func (l *Line) Next() int {
 
 // Networks returns how many networks have some in line.
 func (l *Line) Networks() int { return len(l.networks.at) }
+
+// AlertProtocolVersion is the alert of a peer that does not speak TLS.
+const AlertProtocolVersion = alertProtocolVersion

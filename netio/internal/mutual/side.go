@@ -67,12 +67,12 @@ func (s Side) Judge(c *tls.Conn) ([]*x509.Certificate, error) {
 // Alerts of TLS that have a meaning of their own here.
 const (
 	alertNone            = -1
-	AlertProtocolVersion = 70
+	alertProtocolVersion = 70
 	alertNoProtocol      = 120
 )
 
 // PlainAlert is what a plain listener answers to TLS: the alert protocol_version, fatal.
-var PlainAlert = []byte{21, 3, 1, 0, 2, 2, AlertProtocolVersion}
+var PlainAlert = []byte{21, 3, 1, 0, 2, 2, alertProtocolVersion}
 
 // IsHello reports whether a stream that begins with p, of up to 3 bytes, may begin with
 // a ClientHello of TLS.
@@ -101,7 +101,7 @@ func (s Side) Explain(err error) error {
 		return ErrGone
 	case errors.As(err, &header):
 		return fmt.Errorf("%w: %w", s.NoTLS, err)
-	case s.Dialled && alert == AlertProtocolVersion:
+	case s.Dialled && alert == alertProtocolVersion:
 		return fmt.Errorf("%w: %w", err, s.NoTLS)
 	case alert == alertNoProtocol:
 		return fmt.Errorf("%w: %w", s.NoOurs, err)

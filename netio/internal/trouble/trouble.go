@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tcp
+// Package trouble decides when a backend logs what fails again and again.
+package trouble
 
 import "time"
 
 // The pause between two lines of the log about the same trouble.
 const (
-	leastTroublePause = time.Second
-	mostTroublePause  = time.Minute
+	leastPause = time.Second
+	mostPause  = time.Minute
 )
 
-// trouble decides when to log something that fails again and again, as often as a peer
-// likes: at once, then with a pause that doubles from a second to a minute,
+// Trouble is something that fails again and again, as often as a peer likes. It is logged at once, then with a pause that doubles from a second to a minute,
 // and when it is over. What begins again soon after its end goes on with the old pause.
 //
-// The zero value has no trouble.
-type trouble struct {
-	clock func() time.Time // nil: time.Now
+// The zero value has no trouble. One goroutine at a time uses it.
+type Trouble struct {
+	Clock func() time.Time // for tests; nil: time.Now
 
 	lasts  bool
 	told   bool   // a failure was logged, so the end is to be logged too
@@ -26,15 +26,15 @@ type trouble struct {
 	pause  time.Duration
 }
 
-func (t *trouble) now() time.Time {
-	if t.clock != nil {
-		return t.clock()
+func (t *Trouble) now() time.Time {
+	if t.Clock != nil {
+		return t.Clock()
 	}
 	return time.Now()
 }
 
-// fail counts a failure. tell asks for a line; failed is how many there are by now.
-func (t *trouble) fail() (failed uint64, tell bool) {
+// Fail counts a failure. tell asks for a line; failed is how many there are by now.
+func (t *Trouble) Fail() (failed uint64, tell bool) {
 	now := t.now()
 	if t.failed == 0 {
 		t.since = now
@@ -48,14 +48,14 @@ func (t *trouble) fail() (failed uint64, tell bool) {
 		return t.failed, false
 	}
 	t.told = true
-	t.pause = min(max(2*t.pause, leastTroublePause), mostTroublePause)
+	t.pause = min(max(2*t.pause, leastPause), mostPause)
 	t.next = now.Add(t.pause)
 	return t.failed, true
 }
 
-// end notes that it works again. tell asks for a line, which counts the failures and
+// End notes that it works again. tell asks for a line, which counts the failures and
 // says how long the trouble has lasted.
-func (t *trouble) end() (failed uint64, lasted time.Duration, tell bool) {
+func (t *Trouble) End() (failed uint64, lasted time.Duration, tell bool) {
 	if !t.lasts {
 		return 0, 0, false
 	}
