@@ -11,6 +11,7 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
+	"tagbus/bus/state"
 	"tagbus/identity"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -27,8 +28,9 @@ type link struct {
 
 	since time.Time // when the connection began; does not change
 
-	minSendsFree snapshot.Lowest // guarded by fan.Mu
-	stalledAt    atomic.Int64    // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
+	minSendsFree snapshot.Lowest   // guarded by fan.Mu
+	passed       []state.PassedWay // better ways to a receiver than this one; guarded by fan.Mu
+	stalledAt    atomic.Int64      // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
 
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.

@@ -42,6 +42,7 @@ func newOutlet(s *senderImpl) *outlet {
 // Take implements discovery.User.
 func (out *outlet) Take(e directory.Event) (steps int) {
 	out.contact.list(e.Entry)
+	out.notePassed()
 	out.used = out.sender.owners.used(e.Entry.Tags)
 	out.consider()
 	return out.sender.considerSteps()
@@ -188,7 +189,20 @@ func (out *outlet) onHello(data []byte) {
 	out.link.peer = peerOf(h, out.contact.ep)
 	out.link.admitted(out.sender.pub.heart.Following(h.BeatMillis), h.BeatMillis)
 	out.contact.greeted()
+	out.notePassed()
 	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
+}
+
+// notePassed keeps for Sender.State, which any goroutine calls, which better ways the connection does
+// not use.
+func (out *outlet) notePassed() {
+	if !out.contact.isConnected() {
+		return
+	}
+	passed := out.contact.passedWays()
+	out.sender.pub.fan.Mu.Lock()
+	defer out.sender.pub.fan.Mu.Unlock()
+	out.link.passed = passed
 }
 
 // lost cleans up after a connection, and dials again.

@@ -141,7 +141,7 @@ func (p *publisherImpl) addLosses(all []state.Tag) {
 func (l *link) snapshot(now time.Time, wanted map[subscription.LaneID][]tags.Tag) state.Peer {
 	peer, room, past := l.peer.state(l.since), l.ep.Room(), l.pub.pastOf(l)
 	snapshot.ShowOutbox(&peer, l.out.Stats(), snapshot.Sends{Free: room.Sends, MinFree: l.minSendsFree.Add(now, room.MinSends)}, wanted)
-	peer.Heard = snapshot.Time(l.pulse.Heard())
+	peer.Heard, peer.Passed = snapshot.Time(l.pulse.Heard()), l.passed
 	past.Show(&peer)
 	if at := l.stalledAt.Load(); at != 0 {
 		peer.StalledSince = time.Unix(0, at).UTC()

@@ -191,15 +191,16 @@ func (c *peerContact) closed() (wasReady bool) {
 	return c.Closed()
 }
 
-// showPassed adds the ways that are better than that of the connection. A sender, which dials, has
+// passedWays returns the ways that are better than that of the connection. A sender, which dials, has
 // announced none.
-func (c *peerContact) showPassed(st *state.Peer) {
+func (c *peerContact) passedWays() (passed []state.PassedWay) {
 	if c.entry.Backend == "" {
-		return
+		return nil
 	}
 	for _, p := range c.ours.Passed(c.entry, c.peer.Backend, c.Passed()) {
-		st.Passed = append(st.Passed, state.PassedWay{Backend: p.Backend, Reason: p.Reason})
+		passed = append(passed, state.PassedWay{Backend: p.Backend, Reason: p.Reason})
 	}
+	return passed
 }
 
 // answerOf reads the first message of the dialed side: its hello, or the reason for

@@ -127,7 +127,7 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 		peer, past := r.src.state(), s.pasts.Of(r.src.contact.peer.Instance)
 		past.Show(&peer)
 		snapshot.ShowPath(&peer, r.src.contact.ep)
-		r.src.contact.showPassed(&peer)
+		peer.Passed = r.src.contact.passedWays()
 		st.Peers = append(st.Peers, peer)
 	}
 	return st

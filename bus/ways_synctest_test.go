@@ -3,6 +3,7 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -41,8 +42,11 @@ func backendsOf(st state.State) string {
 // allPeers is a question for all peers.
 var allPeers = state.Question{Peers: state.MaxPeers}
 
-// passed returns the ways that a subscriber does not use, and why.
-func passed(t *testing.T, s *subscriber) string {
+// passed returns the ways that a subscriber or a sender does not use, and why.
+func passed(t *testing.T, s interface {
+	State(ctx context.Context, q state.Question) (state.State, error)
+},
+) string {
 	t.Helper()
 	st, err := s.State(t.Context(), allPeers)
 	must(t, err)
@@ -145,6 +149,27 @@ func TestSubscriber_fallsBackAndSaysWhy(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A sender says which better way to a receiver it does not use.
+func TestSender_fallsBackAndSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBedOfTwo(t)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, newCollector().handle)
+		entries, err := b.dir.List()
+		must(t, err)
+		name := entries[0].Ways[0].Addresses[0]
+		b.near.Refuse(name)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1)})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got, want := passed(t, s), fmt.Sprintf("near: by near: netio: open endpoint %v: connection refused", name); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if got := passed(t, r); got != "" {
+			t.Errorf("the receiver, which has dialed none, says %q", got)
+		}
+	})
 }
 
 // A connection that is lost is made again by the best way that there is then, and nothing is lost

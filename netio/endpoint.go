@@ -32,6 +32,7 @@ type Capabilities struct {
 	Retain    bool // Retain works
 	AnyMemory bool // Send sends from any memory, not only from ZeroCopyParams.Region
 	CopyOther bool // Send copies what is not in ZeroCopyParams.Region
+	InPlace   bool // the peer reads what is sent from ZeroCopyParams.Region there, before it is completed
 }
 
 // Room is how much more an endpoint can take, for metrics: a minimum of 0 means that

@@ -153,7 +153,7 @@ type Peer struct {
 	Backend  string    `json:"backend,omitempty"` // transport of the connection: "tcp", "shm"; "": not known
 	Since    time.Time `json:"since"`             // when the connection began
 
-	Passed []PassedWay `json:"passed_ways,omitempty"` // better ways than Backend that a publisher announces, and why a subscriber does not use them
+	Passed []PassedWay `json:"passed_ways,omitempty"` // better ways than Backend that the peer announces, and why this side, which has dialed, does not use them
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known

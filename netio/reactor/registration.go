@@ -41,6 +41,19 @@ type PrepareWaiter interface {
 	PrepareWait() (sleep bool)
 }
 
+// Watcher may be implemented by a PrepareWaiter that gets news by memory which others write, and
+// by a descriptor only after it has asked for that. So news of a loop that is awake needs no
+// call of the system.
+type Watcher interface {
+	// Watch reports whether there is news, which the turn that follows deals with. The loop calls it over
+	// and over while it spins (Config.BusyPoll). It takes well below a microsecond, and does not panic.
+	Watch() bool
+
+	// Arm is called before the loop blocks. It asks for a descriptor to be ready with the next news, and
+	// reports whether the loop may block: there was no news before that.
+	Arm() (sleep bool)
+}
+
 // Registration connects a descriptor with its source, until it is closed.
 type Registration struct {
 	loop       *EventLoop
@@ -49,6 +62,7 @@ type Registration struct {
 	generation uint32
 	source     Source
 	prepare    PrepareWaiter // nil if the source has none
+	watcher    Watcher       // nil if prepare is none
 	owned      closer        // timer or signal, which a panic does not drop
 	name       string        // empty: made when it is needed
 	closed     atomic.Bool
@@ -79,6 +93,7 @@ func (l *EventLoop) Register(fd int, events Events, s Source) (*Registration, er
 	}
 	r := &Registration{loop: l, fd: fd, source: s}
 	r.prepare, _ = s.(PrepareWaiter)
+	r.watcher, _ = s.(Watcher)
 	if n, ok := s.(Named); ok {
 		r.name = n.Name()
 	}
@@ -98,6 +113,7 @@ func (l *EventLoop) AddPrepare(p PrepareWaiter) (*Registration, error) {
 		return nil, &OpError{"add prepare", -1, ErrNoCallback}
 	}
 	r := &Registration{loop: l, fd: -1, prepare: p}
+	r.watcher, _ = p.(Watcher)
 	if n, ok := p.(Named); ok {
 		r.name = n.Name()
 	}

@@ -49,9 +49,50 @@ func (l *EventLoop) wait() error {
 			return err
 		}
 	}
+	if !l.arm() {
+		_, err := l.poller.poll()
+		l.awakeSince = l.now()
+		l.gap = l.awakeSince - idleSince
+		return err
+	}
 	err := l.sleep()
 	l.gap = l.awakeSince - idleSince
 	return err
+}
+
+// watch reports whether a Watcher has news.
+func (l *EventLoop) watch() (news bool) {
+	for _, r := range l.preparing {
+		if r.watcher != nil && !r.closed.Load() && r.watcher.Watch() {
+			return true
+		}
+	}
+	return false
+}
+
+// arm calls each Watcher before the loop blocks, and reports whether it may. One that panics does not
+// keep the loop awake.
+func (l *EventLoop) arm() (sleep bool) {
+	l.maySleep, l.next = true, 0
+	l.guard((*EventLoop).serveArms)
+	l.next = 0
+	return l.maySleep
+}
+
+func (l *EventLoop) serveArms() {
+	for l.next < len(l.preparing) {
+		r := l.preparing[l.next]
+		l.next++
+		if r.watcher == nil || r.closed.Load() {
+			continue
+		}
+		l.begin(r.index, r)
+		if !r.watcher.Arm() {
+			l.maySleep = false
+		}
+	}
+	l.running.Store(0)
+	l.current = nil
 }
 
 // endTurn notes that no callback runs, and how long the turn has taken.
@@ -65,12 +106,27 @@ func (l *EventLoop) endTurn() time.Duration {
 	return now
 }
 
+// watches is how often a loop that spins looks at memory for each look at descriptors, which is a call of
+// the system and takes as long as some ten of them.
+const watches = 64
+
+// look looks for something to do, and returns the number of events and of Watchers with news.
+func (l *EventLoop) look() (n int, err error) {
+	for range watches {
+		if l.watch() {
+			l.poller.ready = 0 // those of the last look are done
+			return 1, nil
+		}
+	}
+	return l.poller.poll()
+}
+
 // spin looks for something to do until BusyPoll is over, and reports whether it
 // found something.
 func (l *EventLoop) spin() (found bool, err error) {
 	began := l.now()
 	for {
-		n, err := l.poller.poll()
+		n, err := l.look()
 		found = n > 0 || l.posts.pending() || l.stopping()
 		l.awakeSince = l.now()
 		if found || err != nil || l.awakeSince-began >= l.config.BusyPoll {

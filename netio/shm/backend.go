@@ -56,6 +56,7 @@ type backend struct {
 	began     time.Time // of the turn, at the first look at the time
 	unlooked  int       // of moved since the last look at the time
 	endpoints list.List // of *endpoint, the oldest first
+	watched   []*endpoint
 	strangers strangers
 	listeners []*listenEndpoint
 	accepted  int                 // of endpoints
@@ -142,6 +143,7 @@ func (b *backend) PrepareWait() (sleep bool) {
 			b.anotherTurn()
 		}
 	}()
+	b.look()
 	// A loop that ends has no further turn: then this one goes on. Work that
 	// callbacks add without end is left to Close.
 	for range lastTurns {

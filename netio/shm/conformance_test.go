@@ -45,7 +45,7 @@ func suite(tb testing.TB, cfg shm.Config) netiotest.Suite {
 	})
 	s.Config = cfg.Config
 	s.Reset = backendtest.Reset(shm.BreakConnection)
-	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Direct: true, AnyMemory: true, CopyOther: true, Retain: true}
+	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Direct: true, AnyMemory: true, CopyOther: true, InPlace: true, Retain: true}
 	return s
 }
 

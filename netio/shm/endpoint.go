@@ -54,6 +54,7 @@ type endpoint struct {
 	peerRegion   []byte
 	reader       reader
 	receiving
+	watched  bool            // in backend.watched
 	hungUp   bool            // the other side has closed its socket, or ended
 	cause    error           // of one that is parting
 	limit    alarm.Alarm     // for what must happen in time
@@ -74,7 +75,7 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 		return nil, err
 	}
 	e.Capability.ZeroCopy, e.Capability.Immediate, e.Capability.Direct = true, true, true
-	e.Capability.AnyMemory, e.Capability.CopyOther, e.Capability.Retain = true, true, true
+	e.Capability.AnyMemory, e.Capability.CopyOther, e.Capability.InPlace, e.Capability.Retain = true, true, true, true
 	e.private = invariants.Enabled // so that what was delivered can be overwritten
 	return e, nil
 }

@@ -189,6 +189,7 @@ func (e *endpoint) release() {
 	e.queue.release() // from here on no sender writes the segment, or to the socket
 	_ = unix.Close(e.fd)
 	e.fd = -1
+	b.unwatch(e)
 	e.reader = reader{}
 	unmap(&e.own)
 	unmap(&e.peer)

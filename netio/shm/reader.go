@@ -116,6 +116,11 @@ func (r *reader) tell() (wake bool) {
 	return true
 }
 
+// news reports whether the other side has published more than was seen, or has closed.
+func (r *reader) news() bool {
+	return r.peer.published.Load() != r.published || r.peer.final.Load() != 0
+}
+
 // sleep says that this side has read all, and is to be woken. It reports whether there is
 // more, by now: then it is not asleep.
 //

@@ -62,7 +62,7 @@ func (e *endpoint) receive() {
 				e.endOfStream(closed)
 				return
 			}
-			if !r.sleep() {
+			if e.backend.watch(e) || !r.sleep() {
 				return
 			}
 			continue

@@ -26,6 +26,7 @@ type Tail struct {
 	chunk    *Chunk          // nil: none; Arena.mu
 	spare    []*netio.Buffer // taken by Reserve
 	reserved bool            // the rest of chunk is not for others; Arena.mu
+	flood    bool            // its last run has filled half of a buffer or more; Arena.mu
 }
 
 // Piece is memory of a run, and the chunk in which it is.

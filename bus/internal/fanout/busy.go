@@ -30,7 +30,7 @@ func (n *Lane) forgetStream(s *stream) {
 // busy reports whether a further page would only wait in the queue. Outbox.mu is held.
 func (n *Lane) busy() bool {
 	box := n.out
-	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.fan.window)
+	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.window)
 }
 
 // lacks reports whether what the policy Latest keeps back would be lost, since the lane has no

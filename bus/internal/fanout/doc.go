@@ -141,8 +141,8 @@
 //   - There is a page for each 64 bytes of the pool at most.
 //   - All lossy lanes together hold half as many bytes as the pool has, and half of the
 //     pages, so that they cannot starve the others.
-//   - The transport has MaxInFlight items and 4 pages of a connection. More pages would
-//     only leave the processor's cache, and out of reach of the policies.
+//   - The transport has MaxInFlight items and 4 pages of a connection, or 16 where the peer reads them
+//     in place. More pages would only leave the processor's cache, and out of reach of the policies.
 //   - The control messages queued for a connection take 4 MiB, and a position for each
 //     known tag. A connection that asks faster than it reads ends with ErrOverflow.
 //   - Config.MaxStreams streams have several lanes. The messages for a further set of

@@ -24,6 +24,7 @@ const MaxInFlight = 64
 
 const (
 	maxInFlightPages = 4       // of MaxInFlight, full pages: more only leaves the processor's cache
+	maxInPlacePages  = 16      // the same where the peer reads pages in place: it needs some while it is woken
 	maxControlQueue  = 4 << 20 // bytes of answers queued for one connection
 )
 
@@ -96,7 +97,6 @@ type Fanout struct {
 	pages      pageList
 	lossyBytes int64        // of pages that all lossy lanes together may hold
 	lossyMost  int64        // pages that these may hold
-	window     int          // bytes of pages in flight for each connection
 	ownOnly    atomic.Int32 // connections whose transport sends only from memory of the pool, or copies all other
 	beat       note         // a heartbeat, as it is sent to all
 	beatData   [][]byte     // its pieces: one
@@ -165,7 +165,6 @@ func (fan *Fanout) Init(cfg Config) {
 	fan.arena = arena.New(cfg.Pool, cfg.PageBytes)
 	fan.pages.init(cfg.Pool.Buffers(), bytes/pageBytes)
 	fan.lossyBytes, fan.lossyMost = int64(bytes/2), int64(max(cfg.Pool.Buffers(), bytes/pageBytes)/2)
-	fan.window = maxInFlightPages * cfg.PageBytes
 	fan.routes.copies = copiesOf(cfg.Pool.Buffers())
 	fan.lanes = make(map[subscription.LaneID]*Lane)
 	fan.changing = make(map[*Lane]struct{})

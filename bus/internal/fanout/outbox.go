@@ -30,6 +30,7 @@ type Outbox struct {
 	onFault func(error) // ends the connection; loop only
 	direct  bool        // ep can send directly
 	ownOnly bool        // counted in Fanout.ownOnly, until it is dead
+	window  int         // bytes of pages in flight
 	copies  bool        // control messages need buffers of ep: it does not send from where they are
 
 	// Loop only.
@@ -66,6 +67,10 @@ type Outbox struct {
 func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
 	box.fan, box.ep, box.onFault = fan, ep, onFault
 	can := ep.Capabilities()
+	box.window = maxInFlightPages * fan.cfg.PageBytes
+	if can.InPlace {
+		box.window = maxInPlacePages * fan.cfg.PageBytes
+	}
 	box.direct, box.copies = can.Direct, !can.AnyMemory
 	box.subs = make(map[uint64]*Lane)
 	if box.ownOnly = box.copies || can.CopyOther; box.ownOnly {
@@ -123,7 +128,7 @@ func (box *Outbox) next() (queue *ring.Ring[item], n *Lane) {
 	if box.control.Len() > 0 {
 		return &box.control, nil
 	}
-	if box.inFlightBytes >= box.fan.window {
+	if box.inFlightBytes >= box.window {
 		return nil, nil
 	}
 	empty := true

@@ -25,3 +25,26 @@ func TestConnectionsThatCopyAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A peer that reads pages in place needs more of them while it is woken; elsewhere they are out of the reach of policies.
+func TestPagesInFlightAsTheTransportReadsThem(t *testing.T) {
+	fan := newFanout(t)
+	for _, test := range []struct {
+		can   netio.Capabilities
+		pages int
+	}{{netio.Capabilities{AnyMemory: true}, 4}, {netio.Capabilities{AnyMemory: true, InPlace: true}, 16}} {
+		box := &Outbox{}
+		box.Init(fan, &beatEndpoint{can: test.can}, func(error) {})
+		n := &Lane{out: box, limit: 1 << 30}
+		box.Lanes = append(box.Lanes, n)
+		box.mu.Lock()
+		for range 100 {
+			n.queue.Push(item{page: &page{bytes: fan.cfg.PageBytes}})
+		}
+		box.pump()
+		if got := box.inFlight.Len(); got != test.pages {
+			t.Errorf("%+v: got %d pages in flight, want %d", test.can, got, test.pages)
+		}
+		box.mu.Unlock()
+	}
+}

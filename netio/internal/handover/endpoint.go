@@ -202,5 +202,13 @@ func (e *Endpoint) Schedule(work uint32) {
 	}
 }
 
+// ScheduleHere leaves work to the rest of this turn, and wakes nothing. Threads: the loop, before
+// Worklist.Refill.
+func (e *Endpoint) ScheduleHere(work uint32) {
+	if e.scheduled.Or(work) == 0 {
+		_ = e.backend.List.Put(e.worker)
+	}
+}
+
 // TakeWork returns the work scheduled since the last call. Threads: the loop.
 func (e *Endpoint) TakeWork() uint32 { return e.scheduled.Swap(0) }
