@@ -49,7 +49,7 @@ var waitsElsewhere = map[string]string{
 func TestFilesAreWaitedForInOnePlace(t *testing.T) {
 	inRoot(t)
 	used := make(map[string]bool)
-	for _, root := range []string{"access", "acl", "cmd", "directory/etcd", "identity", "internal", "node", "recording"} {
+	for _, root := range []string{"access", "acl", "bridge", "cmd", "directory/etcd", "identity", "internal", "node", "recording"} {
 		err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
