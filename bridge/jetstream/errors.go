@@ -3,6 +3,7 @@
 package jetstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -70,6 +71,18 @@ func away(err error) error {
 		err = nats.ErrDisconnected
 	}
 	return fmt.Errorf("bridge/jetstream: the servers are away: %w", err)
+}
+
+// Away reports whether an error of Open may go by itself: no server answers, or JetStream is not ready.
+func Away(err error) bool {
+	return err != nil && !errors.Is(err, durable.ErrRefused) && !errors.Is(err, ErrInvalidConfig) && !errors.Is(err, context.Canceled) &&
+		(errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || temporary(err))
+}
+
+// temporary reports whether a server answers that JetStream is not ready.
+func temporary(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == 503
 }
 
 // redacted returns URLs without passwords.

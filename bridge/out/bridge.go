@@ -105,7 +105,7 @@ func Start(ctx context.Context, open Opener, log durable.Log, cfg Config) (*Brid
 }
 
 func (b *Bridge) subscribe(open Opener) error {
-	s, err := open.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: b.cfg.Name, OnEvent: b.onEvent}})
+	s, err := open.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: b.cfg.Name, OnEvent: b.onEvent, Monitor: b.cfg.Monitor}})
 	if err != nil {
 		return err
 	}

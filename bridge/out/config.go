@@ -4,6 +4,7 @@ package out
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"tagbus/bus"
@@ -26,6 +27,9 @@ type Config struct {
 
 	// Name is what the bus shows of the bridge. Default "tagbus-bridge".
 	Name string
+
+	// Monitor is where the metrics of the program are, for the directory. Default: nowhere.
+	Monitor netip.AddrPort
 
 	// HeldBytes is how much may wait for the log. At this limit the bridge reads nothing until
 	// half of it is stored. Default 64 MiB; 1 MiB to 1 TiB.

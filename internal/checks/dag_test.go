@@ -50,7 +50,7 @@ var table = []rule{
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
 		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "internal/stuck", "node", "tags", "golang.org/x/sys/unix",
 	}},
-	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
+	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"access", "acl", "identity", "internal/fileflags", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
@@ -176,6 +176,9 @@ var table = []rule{
 	{"bridge/durable/durabletest", "the contract as tests runs against any engine", []string{"tags", "bridge/durable"}},
 	{"bridge/jetstream", "an engine knows the contract and its client, and not what is in a record", []string{
 		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
+	}},
+	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
+		"internal/stuck", "bus", "bus/metrics", "tags", "cmd/programs", "bridge/...", "github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
 		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/record",
