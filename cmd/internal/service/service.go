@@ -60,7 +60,9 @@ func (e *Env) Event(event bus.Event) { e.console.Event(event) }
 func (e *Env) Register(all ...prometheus.Collector) error { return e.server.Register(all...) }
 
 // Show serves the state of a subscriber or publisher.
-func (e *Env) Show(ask func(context.Context, state.Question) (state.State, error)) { e.server.Show(ask) }
+func (e *Env) Show(ask func(context.Context, state.Question) (state.State, error)) {
+	e.server.Show(ask)
+}
 
 // Ready tells the service manager that the program works from now on. It is called once.
 func (e *Env) Ready() { e.ready() }
