@@ -22,7 +22,7 @@ type chain struct {
 
 	joining bool   // where the chain begins is not known: its records wait
 	first   uint64 // of a chain that joins: the first counter that came
-	epoch   uint64 // of Mark when it began to wait for positions
+	epoch   uint64 // of Mark when it began to join
 	waits   bool   // it is in Writer.waiting
 	resumed bool   // it is in the log, and nothing has come of it in this run
 	ended   bool   // its last record is an End, which is stored or waits
@@ -42,7 +42,8 @@ type item struct {
 	data        []byte         // as it is appended; nil: rec is to be encoded
 	rec         *record.Record // Begin, Lost, End
 	size        int            // for the bytes that are held
-	unclear     bool           // Lost: why is learned from the next positions
+	unclear     bool           // Lost: why is learned from positions that are asked for later
+	epoch       uint64         // of Mark when it became unclear
 }
 
 // bytes returns the record as it is appended.
@@ -115,9 +116,9 @@ func (w *Writer) lose(c *chain, next uint64, at time.Time, why []record.Share) {
 	n := next - c.next
 	c.ended = false
 	it := c.lastLost()
-	if it == nil || it.next != c.next || it.unclear != (why == nil) {
+	if it == nil || it.next != c.next || it.unclear != (why == nil) || it.epoch != w.epoch {
 		r := &record.Record{Kind: record.Lost, Peer: c.peer, Tag: c.key.Tag, First: c.next, Time: at}
-		it = &item{kind: record.Lost, first: c.next, rec: r, size: markBytes, unclear: why == nil}
+		it = &item{kind: record.Lost, first: c.next, rec: r, size: markBytes, unclear: why == nil, epoch: w.epoch}
 		w.push(c, it)
 	}
 	it.rec.Count += n
@@ -136,16 +137,22 @@ func (c *chain) lastLost() *item {
 	return nil
 }
 
-// clear says why the counters of the Lost records are missing that wait for it.
+// clear says why the counters of the Lost records are missing that were unclear before a mark. It reports whether
+// some still are.
 //
 //   - s: nil: it is not known.
-func (c *chain) clear(s *Standing) {
+func (c *chain) clear(mark uint64, s *Standing) (left bool) {
 	for _, it := range c.queue {
-		if it.unclear {
+		switch {
+		case !it.unclear:
+		case it.epoch < mark:
 			it.unclear = false
 			it.rec.Causes = c.why(s, it.first, it.next)
+		default:
+			left = true
 		}
 	}
+	return left
 }
 
 // why returns the causes of counters: no bridge ran, or what the subscriber has counted and is in no other record.

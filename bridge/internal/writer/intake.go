@@ -3,6 +3,7 @@
 package writer
 
 import (
+	"math"
 	"time"
 
 	"tagbus/bridge/durable"
@@ -78,13 +79,12 @@ func (w *Writer) memory() (b []byte) {
 
 // join begins a chain, whose records wait until it is known where it begins.
 func (w *Writer) join(c *chain, first uint64) {
-	c.joining, c.first, c.next = true, first, first
+	c.joining, c.first, c.next, c.epoch = true, first, first, w.epoch
 	w.await(c)
 }
 
 // await notes that a chain waits for positions.
 func (w *Writer) await(c *chain) {
-	c.epoch = w.epoch
 	if !c.waits {
 		c.waits = true
 		w.waiting = append(w.waiting, c)
@@ -92,12 +92,15 @@ func (w *Writer) await(c *chain) {
 	w.cfg.Ask()
 }
 
-// learn ends the wait of a chain.
+// allMarks is behind all marks.
+const allMarks = math.MaxUint64
+
+// learn ends the wait of a chain for what became open before a mark. It reports whether it still waits.
 //
 //   - s: what was learned; nil: nothing, for its publisher has gone.
-func (w *Writer) learn(c *chain, s *Standing, at time.Time) {
-	c.clear(s)
-	if c.joining {
+func (w *Writer) learn(mark uint64, c *chain, s *Standing, at time.Time) (waits bool) {
+	waits = c.clear(mark, s)
+	if c.joining && c.epoch < mark {
 		begin := c.first
 		if s != nil {
 			begin = min(begin, s.Before+1)
@@ -105,6 +108,7 @@ func (w *Writer) learn(c *chain, s *Standing, at time.Time) {
 		w.joined(c, begin, s, at)
 	}
 	w.touch(c)
+	return waits || c.joining
 }
 
 // joined ends the wait for the begin of a chain.
@@ -126,7 +130,7 @@ func (w *Writer) joined(c *chain, begin uint64, s *Standing, at time.Time) {
 func (w *Writer) learnAll() {
 	for _, c := range w.waiting {
 		c.waits = false
-		w.learn(c, nil, time.Now())
+		w.learn(allMarks, c, nil, time.Now())
 	}
 	w.waiting = nil
 }
@@ -159,13 +163,11 @@ func (w *Writer) Positions(mark uint64, all []Standing) {
 	waiting := w.waiting
 	w.waiting = nil
 	for _, c := range waiting {
-		if c.epoch >= mark { // it has begun to wait behind the question
+		// What its position has not said is not known: its publisher has gone.
+		if c.waits = w.learn(mark, c, nil, now); c.waits {
 			w.waiting = append(w.waiting, c)
 			w.cfg.Ask()
-			continue
 		}
-		c.waits = false
-		w.learn(c, nil, now) // unless its position has said it
 	}
 }
 
@@ -174,9 +176,7 @@ func (w *Writer) position(mark uint64, s *Standing, at time.Time) {
 	if c.peer = s.Peer; c.next == 0 {
 		c.joining, c.first, c.next = true, s.Before+1, s.Before+1
 	}
-	if c.epoch < mark {
-		w.learn(c, s, at)
-	}
+	w.learn(mark, c, s, at)
 	if s.Position >= c.next && !c.joining {
 		w.lose(c, s.Position+1, at, append([]record.Share{}, c.why(s, c.next, s.Position+1)...))
 	}
@@ -209,7 +209,7 @@ func (w *Writer) EndAway(at time.Time) {
 }
 
 func (w *Writer) end(c *chain, how record.How, at time.Time, text string) {
-	w.learn(c, nil, at)
+	w.learn(allMarks, c, nil, at)
 	c.ended = true
 	w.mark(c, record.End, how, at, text)
 }

@@ -149,7 +149,7 @@ func (w *Writer) cut(c *chain, it *item, next uint64) *item {
 		rest.size = len(rest.data)
 	} else {
 		rest.rec = &record.Record{Kind: record.Lost, Peer: c.peer, Tag: c.key.Tag, First: next, Count: it.next - next, Time: it.rec.Time}
-		rest.unclear = it.unclear
+		rest.unclear, rest.epoch = it.unclear, it.epoch
 	}
 	w.items++
 	w.hold(rest.size)

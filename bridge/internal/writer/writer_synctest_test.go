@@ -49,6 +49,29 @@ func TestWriter_writesWhatComes(t *testing.T) {
 	})
 }
 
+// TestWriter_lossesThatGoOn hold a chain up for one question at most: what was lost before it is explained by its
+// answer, whatever is lost meanwhile.
+func TestWriter_lossesThatGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := memlog.New(limit, nil)
+		w, _ := open(t, log)
+		settle(w, alice, 1, 0, 0)
+		for n := uint64(2); n <= 200; n += 2 { // each other one is lost
+			mark := w.Mark()
+			w.Page(time.Now(), page(alice, 1, n))
+			w.Positions(mark, []writer.Standing{{Peer: alice, Tag: 1, Position: n, Losses: []record.Share{full(n / 2)}}})
+			synctest.Wait()
+			if got := only(t, log); got.next+2 < n {
+				t.Fatalf("got the log up to %d, want up to %d", got.next, n-2)
+			}
+		}
+		closeWriter(t, w)
+		if got := only(t, log); got.next != 201 || len(got.lost) != 100 || got.causes[record.CauseFull] < 99 {
+			t.Errorf("got %+v, want 100 lost of 200, of which 99 are explained", got)
+		}
+	})
+}
+
 // TestWriter_gathersWhatComesMeanwhile in one record, while another one is on its way.
 func TestWriter_gathersWhatComesMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
