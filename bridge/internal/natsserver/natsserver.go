@@ -7,7 +7,7 @@ package natsserver
 import (
 	"bufio"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,22 +71,22 @@ func Start(tb testing.TB, settings ...string) *Server {
 // Cluster starts the members of a cluster with JetStream, which the test ends.
 func Cluster(tb testing.TB, members int, settings ...string) []*Server {
 	tb.Helper()
-	clients, routes := ports(tb, members), ports(tb, members)
+	hosts := hosts(members)
 	var all []*Server
 	var others []string
-	for _, port := range routes {
-		others = append(others, fmt.Sprintf("nats://127.0.0.1:%d", port))
+	for _, host := range hosts {
+		others = append(others, fmt.Sprintf("nats://%s:%d", host, routePort))
 	}
 	for i := range members {
 		dir := tb.TempDir()
 		lines := append([]string{
-			fmt.Sprintf("server_name: member%d", i), fmt.Sprintf("listen: 127.0.0.1:%d", clients[i]),
+			fmt.Sprintf("server_name: member%d", i), fmt.Sprintf("listen: %s:%d", hosts[i], clientPort),
 			fmt.Sprintf("jetstream { store_dir: %q, max_file_store: 1G }", dir),
 		}, settings...)
 		if members > 1 {
-			lines = append(lines, fmt.Sprintf("cluster { name: test, listen: 127.0.0.1:%d, routes: [%s] }", routes[i], strings.Join(others, ", ")))
+			lines = append(lines, fmt.Sprintf("cluster { name: test, listen: %s:%d, routes: [%s] }", hosts[i], routePort, strings.Join(others, ", ")))
 		}
-		s := &Server{tb: tb, file: filepath.Join(dir, "server.conf"), URL: fmt.Sprintf("nats://127.0.0.1:%d", clients[i])}
+		s := &Server{tb: tb, file: filepath.Join(dir, "server.conf"), URL: fmt.Sprintf("nats://%s:%d", hosts[i], clientPort)}
 		if err := os.WriteFile(s.file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -100,16 +100,18 @@ func Cluster(tb testing.TB, members int, settings ...string) []*Server {
 	return all
 }
 
-// ports returns free ports.
-func ports(tb testing.TB, n int) (all []int) {
-	tb.Helper()
+// Ports of each server, on a host of its own.
+const (
+	clientPort = 4222
+	routePort  = 6222
+)
+
+// hosts returns loopback addresses that nothing else uses, as there are 16 million. So a server that is started again
+// finds its ports free.
+func hosts(n int) (all []string) {
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer func() { _ = l.Close() }() // together, so that no two are the same
-		all = append(all, l.Addr().(*net.TCPAddr).Port)
+		r := rand.Uint32()
+		all = append(all, fmt.Sprintf("127.%d.%d.%d", 1+r%250, byte(r>>8), 1+(r>>16)%250))
 	}
 	return all
 }
