@@ -32,6 +32,9 @@ type Config struct {
 	// Subscribers is how many subscribers are waited for before the first message. Default 0: none.
 	Subscribers int
 
+	// OnProblem is told when a log that is followed is away. Default: nothing.
+	OnProblem func(error)
+
 	// Publisher is the configuration of the publisher. Its Tags must be empty: they are those in the log.
 	Publisher bus.PublisherConfig
 }

@@ -212,6 +212,41 @@ func TestRun_follows(t *testing.T) {
 	})
 }
 
+// TestRun_aLogThatIsAway is asked again while it is followed: each message comes once.
+func TestRun_aLogThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFill(t), newSite(t)
+		f.messages(1, 1, time.Now(), "a")
+		log := f.log.Reopen(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := config
+		cfg.Query.Follow = true
+		var problems []error
+		cfg.OnProblem = func(err error) { problems = append(problems, err) }
+		done := make(chan error, 1)
+		go func() {
+			_, err := in.Run(ctx, s, log, cfg)
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		log.SetAway(true)
+		f.messages(1, 2, time.Now(), "b")
+		time.Sleep(time.Minute)
+		log.SetAway(false)
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+		if want := []string{"1:0:a", "1:0:b"}; !slices.Equal(s.got, want) {
+			t.Errorf("got %q, want %q", s.got, want)
+		}
+		if len(problems) != 1 || !errors.Is(problems[0], memlog.ErrAway) {
+			t.Errorf("got the problems %v, want one of the outage", problems)
+		}
+	})
+}
+
 // TestRun_names what it cannot read, and tells subscribers that it has failed.
 func TestRun_names(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

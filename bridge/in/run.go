@@ -43,6 +43,7 @@ type run struct {
 	tags      tags.Set // of the publisher
 	chains    map[durable.Key]*chain
 	report    Report
+	away      bool // the log, since the last record
 	page      []bus.Message
 
 	began time.Time // when the first message was due
@@ -55,7 +56,7 @@ type chain struct {
 	unknown bool // its end
 }
 
-// Run publishes what a Query selects, and waits until subscribers have it.
+// Run publishes what a Query selects, and waits until subscribers have it. A log that is away ends it, unless it follows.
 //
 //   - Result: what was published, also with an error.
 //   - Errors: those of Config.Validate; those of the log; a *record.FormatError in a *ReadError; those of NewPublisher, of
@@ -104,23 +105,54 @@ func (r *run) wanted() tags.Set {
 	return r.cfg.Query.Tags
 }
 
-// readAll publishes record by record.
+// retryTime is how long a Run that follows waits before it asks a log again that was away.
+const retryTime = time.Second
+
+// readAll publishes record by record. With Follow it goes on behind the last one when the log is back that was away.
 func (r *run) readAll() error {
-	for e, err := range r.log.Read(r.ctx, r.cfg.Query) {
-		if err != nil {
+	q := r.cfg.Query
+	for {
+		away, err := r.read(q)
+		if !away || !q.Follow {
 			return err
+		}
+		r.problem(err)
+		if err := r.pause(retryTime); err != nil {
+			return err
+		}
+		if r.report.Last > 0 {
+			q.Start = durable.Start{After: r.report.Last}
+		}
+	}
+}
+
+// read publishes what a query selects. away reports whether the error is one of the log that may go.
+func (r *run) read(q durable.Query) (away bool, err error) {
+	for e, err := range r.log.Read(r.ctx, q) {
+		if err != nil {
+			gap := (*durable.GapError)(nil)
+			return r.ctx.Err() == nil && !errors.Is(err, durable.ErrRefused) && !errors.Is(err, durable.ErrClosed) && !errors.As(err, &gap), err
 		}
 		rec, err := record.Parse(e.Data)
 		if err != nil {
-			return &ReadError{Log: r.log.Name(), Position: e.Position, Err: err}
+			return false, &ReadError{Log: r.log.Name(), Position: e.Position, Err: err}
 		}
 		if err := r.take(e, rec); err != nil {
-			return err
+			return false, err
 		}
 		r.report.Records++
 		r.report.Last = e.Position
+		r.away = false
 	}
-	return nil
+	return false, nil
+}
+
+// problem tells that the log is away, once for each outage.
+func (r *run) problem(err error) {
+	if !r.away && r.cfg.OnProblem != nil {
+		r.cfg.OnProblem(err)
+	}
+	r.away = true
 }
 
 // take publishes what is new of a record.

@@ -251,6 +251,9 @@ func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry
 // entry returns the entry with an index, and waits for it.
 func (l *Log) entry(ctx context.Context, at int) (durable.Entry, error) {
 	for {
+		if err := l.state(); err != nil {
+			return durable.Entry{}, err
+		}
 		l.data.mu.Lock()
 		grown := l.data.grown
 		if at < len(l.data.entries) {

@@ -91,7 +91,7 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	}
 	defer func() { _ = log.Close() }()
 	cfg := i.config(e.Name)
-	cfg.Publisher.OnEvent, cfg.Publisher.Monitor = e.Event, e.Monitor
+	cfg.Publisher.OnEvent, cfg.Publisher.Monitor, cfg.OnProblem = e.Event, e.Monitor, e.Warn
 	e.Ready()
 	report, err := in.Run(ctx, e.Node, log, cfg)
 	sum := InSummary{
