@@ -121,14 +121,15 @@ func appendHead(b []byte, kind Kind, p *bus.Peer, tag, first uint64, at time.Tim
 	b = appendText(b, p.Name)
 	b = appendText(b, p.Host)
 	b = binary.AppendUvarint(b, uint64(p.PID))
-	var addr []byte
+	var memory [64]byte
+	addr := memory[:0]
 	if p.Addr.IsValid() {
-		addr, _ = p.Addr.MarshalBinary() // it returns no error
+		addr, _ = p.Addr.AppendBinary(addr) // it returns no error
 	}
-	return appendText(b, string(addr))
+	return appendText(b, addr)
 }
 
-func appendText(b []byte, s string) []byte {
+func appendText[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
