@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bridge/record"
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 )
 
 // change returns a copy of a record with other bytes, and the checksum that fits.
@@ -173,6 +174,9 @@ func TestOverhead(t *testing.T) {
 
 // TestBatch_Add_allocatesNothing once there is memory.
 func TestBatch_Add_allocatesNothing(t *testing.T) {
+	if testkit.Race {
+		t.Skip("the race detector allocates")
+	}
 	m := message(1, "data")
 	memory := make([]byte, 0, 1<<20)
 	if n := testing.AllocsPerRun(100, func() {
