@@ -28,13 +28,16 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere search build build-etcd lib lib-etcd demo demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults faults-check house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere search build build-bridge build-etcd lib lib-etcd demo demo-bridge demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults faults-check house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/publisher, bin/subscriber and bin/tagbus
 	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
+
+build-bridge: ## bin/tagbus-bridge
+	CGO_ENABLED=0 go -C bridge build -o ../bin/ ./cmd/tagbus-bridge
 
 build-etcd: ## bin/: tagbus-directory, and publisher-etcd, subscriber-etcd and tagbus-etcd, which the others hand over to
 	CGO_ENABLED=0 go -C directory/etcd build -o ../../bin/ ./cmd/...
@@ -47,6 +50,9 @@ lib-etcd: ## the same, and libtagbus-core-etcd.so
 
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
+
+demo-bridge: build build-bridge ## from one bus over NATS JetStream to another, with kills of bridge and server, under a minute
+	@scripts/demo-bridge.sh bin "$$(go -C bridge tool -modfile=tools/go.mod -n nats-server)"
 
 demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one of them killed in the middle, under a minute
 	@scripts/demo-etcd.sh bin

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs each fuzz target of the module, one after the other.
+# Runs each fuzz target of the module and of bridge, one after the other.
 #   FUZZTIME=20s|10000x   how long each runs: a time, or a number of inputs, of which a
 #                         target that needs seconds for a tenth has only that tenth
 #   GUIDED=no             with the binaries of the tests, which do not tell the fuzzer what an
@@ -37,7 +37,7 @@ target() {
 # run DIR NAME TIME is target for one time. A failure is printed, and noted in failed.
 run() {
   local import
-  import=$(go list "$1")
+  import=$(cd "$1" && go list .)
   if (cd "$1" && "$work/test" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$3" \
     -test.fuzzminimizetime 100x -test.fuzzcachedir "$corpus/$import") >"$work/log" 2>&1; then
     return 0
@@ -58,7 +58,7 @@ run() {
 any=no
 while read -r dir; do
   any=yes
-  go test -c -ldflags '-s -w' "${guide[@]}" -o "$work/test" "$dir"
+  (cd "$dir" && go test -c -ldflags '-s -w' "${guide[@]}" -o "$work/test" .)
   step=fuzz-$fuzztime${GUIDED:-}${dir#"$PWD"}
   step=${step//\//-}
   depends=("$work/test")
@@ -69,7 +69,7 @@ while read -r dir; do
     target "$dir" "$name"
   done < <(cd "$dir" && "$work/test" -test.list '^Fuzz' | grep '^Fuzz')
   if [ "$failed" = "$before" ]; then scripts/passed.sh note "$step" "${depends[@]}"; fi
-done < <(scripts/packages-with.sh Fuzz)
+done < <(scripts/packages-with.sh Fuzz && scripts/packages-with.sh Fuzz bridge)
 if [ $any = no ]; then
   echo "no fuzz targets"
 fi

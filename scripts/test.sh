@@ -3,7 +3,7 @@
 # Runs the tests of the module, with the RDMA backend over tcp too if libfabric
 # is there, and names every test that was skipped.
 #   scripts/test.sh [flags of go test]
-#   PACKAGES="..."   of which packages of the root module; default: all, of directory/etcd too
+#   PACKAGES="..."   of which packages of the root module; default: all, of directory/etcd and bridge too
 #   SCRIPTS=each     of the end-to-end tests of the programs only those that start each
 #                    program once (cmd/internal/scripts/testdata/each-program.list), which
 #                    is what runs over libfabric unless it is SCRIPTS=all
@@ -58,9 +58,14 @@ esac
 vet=()
 if [ "${CI:-}" = true ]; then vet=(-vet=off); fi
 run() { go test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"; }
-# The directory on etcd is a module of its own, so that users of this one need none of it.
-# Its tests do the usual here: make members has the rest, which waits for minutes.
-etcd() { env -u TAGBUS_TESTS go -C directory/etcd test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"; }
+# Two parts are modules of their own, so that users of this one need none of what they need.
+# Their tests do the usual here: make members has the rest of the first, which waits for minutes.
+# other MODULE FLAG... tests one of them.
+other() {
+  local module=$1
+  shift
+  env -u TAGBUS_TESTS go -C "$module" test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"
+}
 packages=() short=()
 if [ $libfabric = yes ]; then
   mapfile -t packages < <(scripts/libfabric-packages.sh)
@@ -132,7 +137,7 @@ over_libfabric() {
 
 # once runs all tests.
 once() {
-  local failed=0 beside= etcd= first
+  local failed=0 beside= others_job= first
   plain() { run "${args[@]}" "$@"; }
   # Beside the others, as these tests wait more than they work.
   if [ ${#packages[@]} -gt 0 ]; then
@@ -147,8 +152,13 @@ once() {
     *" -race "*) members=$(go -C directory/etcd list ./... | grep -vx tagbus/directory/etcd/cmd) ;;
     esac
     # shellcheck disable=SC2086 # a word each
-    etcd "${args[@]}" $members >"$work/etcd" &
-    etcd=$!
+    (
+      failed=0
+      other directory/etcd "${args[@]}" $members || failed=1
+      other bridge "${args[@]}" ./... || failed=1
+      exit $failed
+    ) >"$work/others" &
+    others_job=$!
   fi
   read -ra first <<<"${PACKAGES:-$(default "${args[@]}" | tr '\n' ' ')}"
   if [ "${SCRIPTS:-}" = each ]; then each plain "${first[@]}"; else plain "${first[@]}"; fi || failed=1
@@ -156,9 +166,9 @@ once() {
     wait "$beside" || failed=1
     cat "$work/beside"
   fi
-  if [ -n "$etcd" ]; then
-    wait "$etcd" || failed=1
-    cat "$work/etcd"
+  if [ -n "$others_job" ]; then
+    wait "$others_job" || failed=1
+    cat "$work/others"
   fi
   return $failed
 }
@@ -168,7 +178,8 @@ again() {
   local failed=0 package pattern
   while IFS=$'\t' read -r package pattern; do
     case $package in
-    tagbus/directory/etcd | tagbus/directory/etcd/*) etcd "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1 ;;
+    tagbus/directory/etcd | tagbus/directory/etcd/*) other directory/etcd "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1 ;;
+    tagbus/bridge/*) other bridge "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1 ;;
     *) run "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1 ;;
     esac
     if [[ " ${packages[*]} " == *" $package "* ]]; then

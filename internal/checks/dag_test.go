@@ -50,7 +50,7 @@ var table = []rule{
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
 		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "internal/stuck", "node", "tags", "golang.org/x/sys/unix",
 	}},
-	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
+	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"access", "acl", "identity", "internal/fileflags", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
@@ -169,6 +169,28 @@ var table = []rule{
 	{"directory/etcd/internal/embedded", "a server for tests knows nothing of directories", []string{
 		"go.etcd.io/etcd/client/...", "go.etcd.io/etcd/server/v3/embed", "go.uber.org/zap",
 	}},
+	{"bridge/record", "what the bytes of a record mean does not depend on the engine that keeps them", []string{
+		"internal/sanitize", "bus", "recording", "tags",
+	}},
+	{"bridge/durable", "the contract with an engine knows neither what is in a record nor an engine", []string{"internal/sanitize", "tags"}},
+	{"bridge/durable/durabletest", "the contract as tests runs against any engine", []string{"tags", "bridge/durable"}},
+	{"bridge/jetstream", "an engine knows the contract and its client, and not what is in a record", []string{
+		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
+	}},
+	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
+		"internal/stuck", "bus", "bus/metrics", "tags", "cmd/programs", "bridge/...", "github.com/prometheus/client_golang/prometheus",
+	}},
+	{"bridge/in", "what is published comes from any engine", []string{
+		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/record",
+	}},
+	{"bridge/out", "a bridge is a subscriber that writes to any engine", []string{
+		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/writer", "bridge/record",
+	}},
+	{"bridge/internal/writer", "what is appended next depends on messages and on what became of the last append, and on no session", []string{
+		"internal/sanitize", "bus", "tags", "bridge/durable", "bridge/record",
+	}},
+	{"bridge/internal/memlog", "a log of tests keeps the contract and knows nothing else", []string{"tags", "bridge/durable"}},
+	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", nil},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/sanitize", "bus", "bus/directory", "github.com/prometheus/client_golang/prometheus/...",
 	}},
@@ -316,6 +338,7 @@ func TestImportTable(t *testing.T) {
 		{"race detector", ".", []string{"-race"}},
 		{"with libfabric and ownership checks", ".", []string{"-tags", "libfabric,invariants"}},
 		{"the module of the directory on etcd", "directory/etcd", nil},
+		{"the module of the bridge", "bridge", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

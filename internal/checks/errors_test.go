@@ -19,7 +19,7 @@ import (
 // has seen.
 func TestATestNamesEachError(t *testing.T) {
 	inRoot(t)
-	for _, s := range []*source{module(t), readSource(t, os.DirFS("directory/etcd"))} {
+	for _, s := range []*source{module(t), readSource(t, os.DirFS("directory/etcd")), readSource(t, os.DirFS("bridge"))} {
 		for _, name := range s.untested() {
 			t.Errorf("no test names %s", name)
 		}

@@ -28,7 +28,7 @@ func TestLintRunsAllItsParts(t *testing.T) {
 	if err == nil || !strings.HasSuffix(strings.Join(lines, "\n"), "\nlint: failed: tools; bench;") {
 		t.Errorf("got %v and\n%s\nwant a failure of tools and bench", err, out)
 	}
-	for _, part := range []string{"the module", "tools", "bench", "directory/etcd"} {
+	for _, part := range []string{"the module", "tools", "bench", "directory/etcd", "bridge"} {
 		if !strings.Contains(string(out), "=== lint: "+part+"\n") {
 			t.Errorf("got\n%s\nwant that %s is looked at", out, part)
 		}

@@ -59,7 +59,7 @@ func readSource(t *testing.T, module fs.FS) *source {
 }
 
 // suites are the packages that have tests and are none of _test.go.
-var suites = []string{"netio/netiotest", "internal/testkit/backendtest", "bus/directory/directorytest"}
+var suites = []string{"netio/netiotest", "internal/testkit/backendtest", "bus/directory/directorytest", "durable/durabletest"}
 
 func (s *source) readFile(module fs.FS, name string) error {
 	text, err := fs.ReadFile(module, name)

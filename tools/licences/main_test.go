@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestAllThatProgramsLinkMayGoOut: those of the core, and those with etcd.
+// TestAllThatProgramsLinkMayGoOut: those of the core, those with etcd, and the bridge.
 func TestAllThatProgramsLinkMayGoOut(t *testing.T) {
 	for _, test := range []struct {
 		dir      string
@@ -18,6 +18,7 @@ func TestAllThatProgramsLinkMayGoOut(t *testing.T) {
 	}{
 		{"../..", []string{"./cmd/publisher", "./cmd/subscriber", "./cmd/tagbus"}, "github.com/alecthomas/kong"},
 		{"../../directory/etcd", []string{"./cmd/..."}, "go.etcd.io/etcd/server/v3"},
+		{"../../bridge", []string{"./cmd/..."}, "github.com/nats-io/nats.go"},
 	} {
 		modules, err := linked(test.dir, test.packages...)
 		if err != nil {

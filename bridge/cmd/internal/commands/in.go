@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"tagbus/bridge/durable"
+	"tagbus/bridge/in"
+	"tagbus/bus"
+	"tagbus/cmd/programs"
+	"tagbus/tags"
+)
+
+// In is the command line of tagbus-bridge in.
+type In struct {
+	Log
+
+	Tags   tags.Set       `placeholder:"SET" help:"Publish the messages of these tags only. Default: of all."`
+	From   Moment         `placeholder:"WHEN" help:"Begin with the record that has this number in the log, or was stored at this time: 1200, or 2026-11-24T09:30:00Z (RFC 3339). Default: the beginning."`
+	Follow bool           `help:"Go on with what is written to the log later, until a signal. Default: end at the present end."`
+	Speed  float64        `placeholder:"FACTOR" help:"Publish so many times as fast as messages came, for example 1 or 10. Default: as fast as subscribers take them."`
+	Wait   int            `name:"wait-subscribers" default:"1" placeholder:"N" help:"Publish nothing before N subscribers want all of the tags together. Default ${default}."`
+	Listen netip.AddrPort `default:"127.0.0.1:0" placeholder:"ADDR:PORT" help:"Address to listen on, as that of publisher. Default ${default}, which no other host can reach."`
+
+	MaxMessageBytes programs.Bytes `default:"1MiB" placeholder:"SIZE" help:"Largest message. Default ${default}."`
+}
+
+// Moment is where a reader begins.
+type Moment struct{ durable.Start }
+
+// UnmarshalText reads a number of a record, or a time.
+func (m *Moment) UnmarshalText(text []byte) error {
+	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil && n > 0 {
+		m.Start = durable.Start{After: durable.Position(n - 1)}
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return fmt.Errorf("got %q, want the number of a record, from 1, or a time such as 2026-11-24T09:30:00Z", text)
+	}
+	m.Start = durable.Start{Time: at}
+	return nil
+}
+
+// Check implements programs.ServiceCommand.
+func (i *In) Check() error {
+	return errors.Join(i.config("").Validate(), i.Log.config("").Validate())
+}
+
+func (i *In) config(name string) in.Config {
+	return in.Config{
+		Query: durable.Query{Tags: i.Tags, Start: i.From.Start, Follow: i.Follow}, Speed: i.Speed, Subscribers: i.Wait,
+		Publisher: bus.PublisherConfig{
+			Common:    bus.Common{Name: named(name)},
+			Listening: bus.Listening{Listen: i.Listen},
+			Sending:   bus.Sending{MaxMessageBytes: int(i.MaxMessageBytes)},
+		},
+	}
+}
+
+// InSummary is what a run has published.
+type InSummary struct {
+	Stream   string `json:"stream"`
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"` // payload of those
+	Records  uint64 `json:"records"`
+	Chains   int    `json:"chains"`
+	Lost     uint64 `json:"lost"`
+	Missing  uint64 `json:"missing"`
+	Unknown  uint64 `json:"unknown_ends"`
+	Last     uint64 `json:"last_record"`
+}
+
+// String returns the summary as a line for people.
+func (s InSummary) String() string {
+	return fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in stream %s up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
+		s.Messages, s.Bytes, s.Chains, s.Stream, s.Last, s.Lost, s.Missing, s.Unknown)
+}
+
+// Run implements programs.ServiceCommand.
+func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, error) {
+	log, err := i.open(ctx, e.Name, e.Say)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	cfg := i.config(e.Name)
+	cfg.Publisher.OnEvent, cfg.Publisher.Monitor, cfg.OnProblem = e.Event, e.Monitor, e.Warn
+	e.Ready()
+	report, err := in.Run(ctx, e.Node, log, cfg)
+	sum := InSummary{
+		Stream: i.Stream, Messages: report.Messages, Bytes: report.Bytes, Records: report.Records, Chains: report.Chains,
+		Lost: report.Lost, Missing: report.Hole, Unknown: report.Unknown, Last: uint64(report.Last),
+	}
+	if err == nil && report.Hole > 0 {
+		err = fmt.Errorf("%d messages are in no record: the retention of the log has dropped them", report.Hole)
+	}
+	return sum, err
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/bridge/internal/natsserver"
+	"tagbus/bus"
+	"tagbus/cmd/programs"
+	"tagbus/node"
+	"tagbus/tags"
+)
+
+// mode is the variable that makes a program of the tests.
+const mode = "TAGBUS_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mode) == "bridge" {
+		os.Exit(programs.Service("tagbus-bridge", commands.Description, new(commands.Commands)))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// program is a running tagbus-bridge.
+type program struct {
+	*exec.Cmd
+	out, err bytes.Buffer
+}
+
+// start starts tagbus-bridge, which the test ends.
+func start(t *testing.T, args ...string) *program {
+	t.Helper()
+	p := &program{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
+	p.Env = append(os.Environ(), mode+"=bridge")
+	p.Stdout, p.Stderr = &p.out, &p.err
+	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(t, p.Start())
+	return p
+}
+
+// wait waits for the end, and returns the status and what --json says.
+func (p *program) wait(t *testing.T) (code int, summary map[string]any) {
+	t.Helper()
+	err := p.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	var said struct{ Summary map[string]any }
+	if p.out.Len() > 0 {
+		if err := json.Unmarshal(p.out.Bytes(), &said); err != nil {
+			t.Errorf("got %q: %v", p.out.String(), err)
+		}
+	}
+	return p.ProcessState.ExitCode(), said.Summary
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open opens a node on a bus.
+func open(t *testing.T, dir string) *node.Node {
+	t.Helper()
+	n, err := node.Open(node.Config{Bus: dir, Backend: "tcp"})
+	must(t, err)
+	t.Cleanup(func() { _ = n.Close() })
+	return n
+}
+
+// makeStream makes the stream TAGBUS, as its owner does.
+func makeStream(t *testing.T, url string) {
+	t.Helper()
+	conn, err := nats.Connect(url)
+	must(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	must(t, err)
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TAGBUS", Subjects: []string{"tagbus.*.*"}})
+	must(t, err)
+}
+
+// TestFromOneBusToAnother over a log, with a bridge that is killed: each message comes once, in its order.
+func TestFromOneBusToAnother(t *testing.T) {
+	server := natsserver.Start(t)
+	makeStream(t, server.URL)
+	here, there := t.TempDir(), t.TempDir()
+	set := tags.Of(1, 2)
+	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000}})
+	must(t, err)
+	published := uint64(0)
+	publish := func(n int) {
+		for range n {
+			published++
+			for tag := range set.All() {
+				must(t, p.PublishContext(t.Context(), tag, binary.BigEndian.AppendUint64(nil, published)))
+			}
+		}
+		p.Flush()
+	}
+	out := []string{"out", "--bus", here, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--tags", "1-2", "--replay", "5000", "--json"}
+	first := start(t, out...)
+	must(t, p.WaitSubscribers(t.Context(), 1, set))
+	publish(1000)
+	must(t, first.Process.Kill())
+	_, _ = first.wait(t)
+	publish(100)
+	second := start(t, out...)
+	must(t, p.WaitSubscribers(t.Context(), 1, set))
+	publish(500)
+	if err := p.Drain(t.Context()); err != nil && !errors.Is(err, bus.ErrUndelivered) { // to the one that was killed
+		t.Error(err)
+	}
+	must(t, p.Close())
+	must(t, second.Process.Signal(syscall.SIGTERM))
+	if code, sum := second.wait(t); code != 0 || sum["lost"] != 0. {
+		t.Errorf("got status %d and %v, want 0 and nothing lost; it said\n%s", code, sum, second.err.String())
+	}
+
+	got := receive(t, open(t, there), set)
+	in := start(t, "in", "--bus", there, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
+	if code, sum := in.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["missing"] != 0. {
+		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*published, in.err.String())
+	}
+	for tag, last := range got() {
+		if last != published {
+			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, published)
+		}
+	}
+}
+
+// receive subscribes, and returns what waits for the goodbye and returns how many messages of each tag came in
+// their order.
+func receive(t *testing.T, n *node.Node, set tags.Set) func() map[tags.Tag]uint64 {
+	t.Helper()
+	ended := make(chan struct{})
+	var once sync.Once
+	s, err := n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
+		if e.Kind == bus.Goodbye || e.Kind == bus.Vanished {
+			once.Do(func() { close(ended) })
+		}
+	}}})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	got := map[tags.Tag]uint64{1: 0, 2: 0}
+	_, err = s.Subscribe(set, func(m bus.Message) {
+		if binary.BigEndian.Uint64(m.Data) == got[m.Tag]+1 {
+			got[m.Tag]++
+		}
+	})
+	must(t, err)
+	return func() map[tags.Tag]uint64 {
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("the publisher does not end")
+		}
+		return got
+	}
+}
+
+// TestBadInput ends with a status that scripts can tell, and says what is wrong.
+func TestBadInput(t *testing.T) {
+	server := natsserver.Start(t)
+	for _, test := range []struct {
+		name string
+		args string
+		code int
+		text string
+	}{
+		{"no command", "--bus DIR", 2, "out"},
+		{"no stream", "out --bus DIR --tags 1 --nats " + server.URL, 2, "--stream"},
+		{"a subject without tags", "out --bus DIR --tags 1 --stream S --subject a.b --nats " + server.URL, 2, "{tag}"},
+		{"a start that is none", "in --bus DIR --stream S --from yesterday --nats " + server.URL, 2, "got \"yesterday\""},
+		{"a loss file", "out --bus DIR --tags 1 --stream S --loss-file f --nats " + server.URL, 2, "--loss-file"},
+		{"a stream that does not exist", "out --bus DIR --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
+		{"a server that never comes", "in --bus DIR --duration 100ms --stream S --nats nats://127.0.0.1:1", 1, "the log was not there"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := start(t, strings.Fields(strings.ReplaceAll(test.args, "DIR", t.TempDir()))...)
+			if code, _ := p.wait(t); code != test.code || !strings.Contains(p.err.String(), test.text) {
+				t.Errorf("got status %d and\n%swant %d and %q", code, p.err.String(), test.code, test.text)
+			}
+		})
+	}
+}

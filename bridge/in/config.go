@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package in
+
+import (
+	"errors"
+	"math"
+
+	"tagbus/bridge/durable"
+	"tagbus/bus"
+	"tagbus/internal/validate"
+)
+
+// ErrInvalidConfig is wrapped in the errors of Config.Validate, once for each violation.
+var ErrInvalidConfig = errors.New("bridge/in: invalid configuration")
+
+// The slowest and the fastest speed.
+const (
+	minSpeed = 1e-6
+	maxSpeed = 1e6
+)
+
+// Config says what is published, and how. The zero value publishes the whole log as fast as subscribers take it.
+type Config struct {
+	// Query says which part of the log is published.
+	Query durable.Query
+
+	// Speed is how many times as fast as they came messages are published, 1e-6 to 1e6. Messages that
+	// are late are published at once. Default 0: as fast as subscribers take them.
+	Speed float64
+
+	// Subscribers is how many subscribers are waited for before the first message. Default 0: none.
+	Subscribers int
+
+	// OnProblem is told when a log that is followed is away. Default: nothing.
+	OnProblem func(error)
+
+	// Publisher is the configuration of the publisher. Its Tags must be empty: they are those in the log.
+	Publisher bus.PublisherConfig
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig and names the
+// field, its value and its limit.
+func (c Config) Validate() error {
+	v := validate.Violations{Kind: ErrInvalidConfig}
+	if math.IsNaN(c.Speed) || c.Speed != 0 && (c.Speed < minSpeed || c.Speed > maxSpeed) {
+		v.Add("Speed is %v, want %g to %g, or 0 for no pauses", c.Speed, minSpeed, maxSpeed)
+	}
+	validate.Within(&v, "Subscribers", c.Subscribers, 0, math.MaxInt32)
+	if !c.Publisher.Tags.IsEmpty() {
+		v.Add("Publisher.Tags are set, want none: they are those in the log")
+	}
+	return v.Err()
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package in
+
+import (
+	"tagbus/bridge/durable"
+	"tagbus/internal/sanitize"
+)
+
+// ReadError means that an entry of the log is no record that can be read.
+type ReadError struct {
+	Log      string
+	Position durable.Position
+	Err      error // a *record.FormatError
+}
+
+// Error names the entry and the cause.
+func (e *ReadError) Error() string {
+	return sanitize.Linef("bridge/in: %s: entry %d: %v", e.Log, e.Position, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Err }

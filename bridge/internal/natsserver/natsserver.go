@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package natsserver runs real servers of NATS for tests, each as a process of its own that can be killed and
+// started again.
+package natsserver
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Server is a server.
+type Server struct {
+	tb    testing.TB
+	file  string // its configuration
+	URL   string // with which clients dial it
+	ready chan struct{}
+
+	mu      sync.Mutex
+	process *exec.Cmd
+	ended   chan struct{}
+}
+
+// program returns the path of the server's program, which tools/go.mod pins.
+var program = sync.OnceValues(func() (string, error) {
+	_, here, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(here) { // with -trimpath: tests run in the folder of their package
+		here, _ = os.Getwd()
+	}
+	for dir := here; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		mod := filepath.Join(dir, "tools", "go.mod")
+		if text, err := os.ReadFile(mod); err != nil || !strings.Contains(string(text), "nats-server") {
+			continue
+		}
+		command := exec.Command("go", "tool", "-modfile="+mod, "-n", "nats-server")
+		command.Dir = dir
+		command.Stderr = os.Stderr
+		out, err := command.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	return "", fmt.Errorf("no tools/go.mod with nats-server above %s", here)
+})
+
+// Program returns the path of the program, which is built if need be.
+func Program(tb testing.TB) string {
+	tb.Helper()
+	path, err := program()
+	if err != nil {
+		tb.Fatalf("build nats-server: %v", err)
+	}
+	return path
+}
+
+// Start starts a server with JetStream, which the test ends.
+//
+//   - settings: lines of its configuration, beside the address and the folder of JetStream.
+func Start(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	return Cluster(tb, 1, settings...)[0]
+}
+
+// Cluster starts the members of a cluster with JetStream, which the test ends.
+func Cluster(tb testing.TB, members int, settings ...string) []*Server {
+	tb.Helper()
+	hosts := hosts(members)
+	var all []*Server
+	var others []string
+	for _, host := range hosts {
+		others = append(others, fmt.Sprintf("nats://%s:%d", host, routePort))
+	}
+	for i := range members {
+		dir := tb.TempDir()
+		lines := append([]string{
+			fmt.Sprintf("server_name: member%d", i), fmt.Sprintf("listen: %s:%d", hosts[i], clientPort),
+			fmt.Sprintf("jetstream { store_dir: %q, max_file_store: 1G }", dir),
+		}, settings...)
+		if members > 1 {
+			lines = append(lines, fmt.Sprintf("cluster { name: test, listen: %s:%d, routes: [%s] }", hosts[i], routePort, strings.Join(others, ", ")))
+		}
+		s := &Server{tb: tb, file: filepath.Join(dir, "server.conf"), URL: fmt.Sprintf("nats://%s:%d", hosts[i], clientPort)}
+		if err := os.WriteFile(s.file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(s.Kill)
+		s.begin()
+		all = append(all, s)
+	}
+	for _, s := range all {
+		s.await()
+	}
+	return all
+}
+
+// Ports of each server, on a host of its own.
+const (
+	clientPort = 4222
+	routePort  = 6222
+)
+
+// hosts returns loopback addresses that nothing else uses, as there are 16 million. So a server that is started again
+// finds its ports free.
+func hosts(n int) (all []string) {
+	for range n {
+		r := rand.Uint32()
+		all = append(all, fmt.Sprintf("127.%d.%d.%d", 1+r%250, byte(r>>8), 1+(r>>16)%250))
+	}
+	return all
+}
+
+// begin starts the process.
+func (s *Server) begin() {
+	s.tb.Helper()
+	command := exec.Command(Program(s.tb), "-c", s.file)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stderr, err := command.StderrPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		s.tb.Fatalf("start nats-server: %v", err)
+	}
+	ready, ended := make(chan struct{}), make(chan struct{})
+	s.mu.Lock()
+	s.process, s.ready, s.ended = command, ready, ended
+	s.mu.Unlock()
+	go func() {
+		defer close(ended)
+		said := false
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if !said && strings.Contains(lines.Text(), "Server is ready") {
+				said = true
+				close(ready)
+			}
+		}
+		_ = command.Wait()
+	}()
+}
+
+// await waits until the server takes clients.
+func (s *Server) await() {
+	s.tb.Helper()
+	select {
+	case <-s.ready:
+	case <-s.ended:
+		s.tb.Fatalf("nats-server has ended: run %s -c %s", Program(s.tb), s.file)
+	case <-s.tb.Context().Done():
+		s.tb.Fatal("nats-server is not ready")
+	}
+}
+
+// Kill kills the server, if it runs, as kill -9 does.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	process, ended := s.process, s.ended
+	s.process = nil
+	s.mu.Unlock()
+	if process != nil {
+		_ = process.Process.Kill()
+		<-ended
+	}
+}
+
+// Restart starts the server again, with what it has on its disk, and waits until it takes clients.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.Kill()
+	s.begin()
+	s.await()
+}
+
+// Stop makes the server stand still, as a machine that hangs does, until Continue.
+func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+
+// Continue ends Stop.
+func (s *Server) Continue() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(which syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		_ = s.process.Process.Signal(which)
+	}
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tagbus/bridge/durable"
+	"tagbus/bridge/record"
+)
+
+// send appends records until the end.
+func (w *Writer) send() {
+	for {
+		a, ok := w.nextAppend()
+		if !ok {
+			return
+		}
+		w.cfg.Log.Append(a)
+	}
+}
+
+// nextAppend waits for a record that may be appended. ok is false at the end.
+func (w *Writer) nextAppend() (a durable.Append, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.over && w.failure == nil && (w.resting || len(w.ready) == 0 || w.flights == w.cfg.MaxFlights) {
+		w.work.Wait()
+	}
+	if w.over || w.failure != nil {
+		return a, false
+	}
+	c := w.ready[0]
+	if w.ready = w.ready[1:]; len(w.ready) == 0 {
+		w.ready = nil
+	}
+	c.listed = false
+	if c.flying == nil {
+		if len(c.queue) == 0 {
+			w.seal(c)
+		}
+		c.flying, c.queue = c.queue[0], c.queue[1:]
+	}
+	w.flights++
+	it := c.flying
+	return durable.Append{
+		Key: c.key, After: c.at, ID: id(c.key, it), Data: it.bytes(),
+		Done: func(at durable.Position, err error) { w.done(c, it, at, err) },
+	}, true
+}
+
+// id returns what names a record: no other record of the log has it.
+func id(key durable.Key, it *item) string {
+	return fmt.Sprintf("%016x.%s.%d.%d.%c", uint64(key.Tag), key.Instance, it.first, it.next-it.first, it.kind.String()[0])
+}
+
+// done takes the outcome of an append.
+func (w *Writer) done(c *chain, it *item, at durable.Position, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flights--
+	w.work.Signal()
+	switch {
+	case err == nil:
+		w.fine()
+		w.stored(c, at)
+	case errors.Is(err, durable.ErrConflict):
+		w.doubt(c)
+	case errors.Is(err, durable.ErrRefused):
+		w.fail(err)
+	default:
+		w.stats.Retries++
+		w.rest(err)
+		c.listed = true
+		w.ready = append(w.ready, c)
+	}
+}
+
+// stored goes on behind the record on its way, which is in the log at a position.
+func (w *Writer) stored(c *chain, at durable.Position) {
+	it := c.flying
+	c.at, c.flying = at, nil
+	w.stats.Records++
+	w.stats.Bytes += uint64(len(it.bytes()))
+	switch it.kind {
+	case record.Messages:
+		w.stats.Messages += it.next - it.first
+	case record.Lost:
+		w.stats.Lost += it.next - it.first
+	default:
+	}
+	w.release(it)
+	if it.terminal() && c.empty() {
+		w.forget(c)
+		return
+	}
+	w.touch(c)
+}
+
+// fine ends an outage.
+func (w *Writer) fine() { w.backoff, w.stats.Away = 0, false }
+
+// rest waits before the log is asked for more.
+func (w *Writer) rest(err error) {
+	if !w.stats.Away {
+		w.stats.Away = true
+		w.report(err)
+	}
+	if w.resting {
+		return
+	}
+	w.resting = true
+	w.backoff = min(max(2*w.backoff, w.cfg.RetryMin), w.cfg.RetryMax)
+	time.AfterFunc(w.backoff, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.resting = false
+		w.work.Signal()
+	})
+}
+
+func (w *Writer) report(err error) { w.cfg.Report(err) }

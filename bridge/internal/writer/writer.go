@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package writer appends what a subscriber gets to a log: for each publisher and tag a chain of records
+// without a counter twice, whatever becomes of the appends.
+//
+// A message goes this way:
+//
+//  1. Page (intake.go) adds it to the open batch of its chain, or covers what is missing before it by a
+//     Lost record.
+//  2. send (send.go) takes the oldest record of a chain that has none on its way, and calls
+//     Log.Append.
+//  3. done (send.go) learns what became of it: the record is stored, or appended again, or looked for in
+//     the log (resolve.go).
+package writer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"tagbus/bridge/durable"
+	"tagbus/bridge/record"
+	"tagbus/tags"
+)
+
+// Config says how a Writer works. Log, MaxBytes, RecordBytes and MaxFlights have no default.
+type Config struct {
+	Log durable.Log
+
+	MaxBytes       int           // of records that wait or are on their way, from which on Pause is called
+	RecordBytes    int           // of a record with several messages
+	RecordMessages int           // of a record; 0: no limit
+	MaxFlights     int           // records on their way
+	RetryMin       time.Duration // until what has failed is tried again; it doubles up to RetryMax
+	RetryMax       time.Duration
+
+	// Pause is called when MaxBytes are held, and Resume when half of them are. Ask is called when
+	// positions would tell something new. Report is called for the first error of an outage. They
+	// are called with a lock held: they must not block, and not call the Writer.
+	Pause, Resume, Ask func()
+	Report             func(error)
+}
+
+// Stats are the counts of a Writer.
+type Stats struct {
+	Messages uint64 // stored
+	Bytes    uint64 // of all records that are stored
+	Records  uint64 // stored
+	Lost     uint64 // counters that stored Lost records cover
+	Passed   uint64 // messages that the log had already
+	Retries  uint64 // appends that were done again
+	Looks    uint64 // appends of which the log was asked what became of them
+	Chains   int    // publishers and tags that are known
+	Held     int    // bytes that wait or are on their way
+	Pauses   uint64 // calls of Pause
+	Away     bool   // the last append or look has failed
+}
+
+// Writer appends to a log.
+//
+// Threads: any, for all methods. Blocks: never, except New and Close.
+type Writer struct {
+	cfg  Config
+	stop context.Context
+	halt context.CancelFunc
+
+	mu      sync.Mutex
+	work    sync.Cond // there may be something for send
+	sources map[string]*source
+	recent  *source  // of the last message
+	waiting []*chain // for positions
+	epoch   uint64   // of Mark
+	ready   []*chain
+	flights int
+	items   int           // records that are not stored, open batches too
+	idle    chan struct{} // not nil: to be closed when there are none
+	resting bool          // after a failure
+	backoff time.Duration
+	doubts  []*chain // to be looked for in the log
+	looking int      // goroutines that do
+	paused  bool
+	over    bool
+	failure error
+	failed  chan struct{} // closed when failure is set
+	spare   [][]byte
+	stats   Stats
+
+	running sync.WaitGroup
+}
+
+// source is what is known of one publisher.
+type source struct {
+	chains map[tags.Tag]*chain
+	recent *chain
+}
+
+// New returns a writer that goes on behind what is in the log. Blocks: for the log.
+//
+//   - set: tags of which the log is asked.
+//   - Errors: those of the log; ErrForeign.
+func New(ctx context.Context, cfg Config, set tags.Set) (*Writer, error) {
+	w := &Writer{cfg: cfg, sources: make(map[string]*source), failed: make(chan struct{})}
+	w.work.L = &w.mu
+	for e, err := range cfg.Log.Tails(ctx, set) {
+		if err != nil {
+			return nil, err
+		}
+		tail, err := w.parse(e)
+		if err != nil {
+			return nil, err
+		}
+		if tail.Kind == record.End && tail.How != record.Stopped {
+			continue // should the publisher come back all the same, the first append finds this one
+		}
+		c := w.chain(e.Key)
+		c.at, c.next, c.resumed, c.peer = e.Position, tail.Next(), true, tail.Peer
+	}
+	w.stop, w.halt = context.WithCancel(context.Background())
+	w.running.Go(w.send)
+	return w, nil
+}
+
+// parse reads a record of the log.
+func (w *Writer) parse(e durable.Entry) (*record.Record, error) {
+	r, err := record.Parse(e.Data)
+	if err == nil && (r.Tag != e.Key.Tag || r.Peer.Instance != e.Key.Instance) {
+		err = fmt.Errorf("it is a record of tag %v from %v", r.Tag, r.Peer)
+	}
+	if err != nil {
+		return nil, &ForeignError{Log: w.cfg.Log.Name(), Key: e.Key, Position: e.Position, Err: err}
+	}
+	return r, nil
+}
+
+// chain returns the chain of a key, which may be new.
+func (w *Writer) chain(key durable.Key) *chain {
+	s := w.sources[key.Instance]
+	if s == nil {
+		s = &source{chains: make(map[tags.Tag]*chain)}
+		w.sources[key.Instance] = s
+	}
+	c := s.chains[key.Tag]
+	if c == nil {
+		c = &chain{key: key}
+		s.chains[key.Tag] = c
+		w.stats.Chains++
+	}
+	return c
+}
+
+// forget removes a chain that has ended.
+func (w *Writer) forget(c *chain) {
+	s := w.sources[c.key.Instance]
+	delete(s.chains, c.key.Tag)
+	if s.recent == c {
+		s.recent = nil
+	}
+	if len(s.chains) == 0 {
+		delete(w.sources, c.key.Instance)
+		if w.recent == s {
+			w.recent = nil
+		}
+	}
+	w.stats.Chains--
+}
+
+// Failed is closed when the writer has failed: it appends nothing more, and Err says why.
+func (w *Writer) Failed() <-chan struct{} { return w.failed }
+
+// Err returns why the writer has failed; nil: it has not.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failure
+}
+
+// Stats returns the counts so far.
+func (w *Writer) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats
+}
+
+// fail ends the writer by an error that would come again.
+func (w *Writer) fail(err error) {
+	if w.failure == nil {
+		w.failure = err
+		close(w.failed)
+		w.work.Signal()
+	}
+}
+
+// Close ends the chains as Stopped, waits until all is stored, and ends the writer. The log stays open.
+//
+//   - Errors: an *UnwrittenError, when ctx ends or the writer has failed before.
+func (w *Writer) Close(ctx context.Context) error {
+	w.mu.Lock()
+	w.learnAll()
+	now := time.Now()
+	for _, s := range w.sources {
+		for _, c := range s.chains {
+			if !c.resumed && !c.ended {
+				w.mark(c, record.End, record.Stopped, now, "")
+			}
+		}
+	}
+	idle := make(chan struct{})
+	if w.items == 0 {
+		close(idle)
+	} else {
+		w.idle = idle
+	}
+	w.mu.Unlock()
+	var cause error
+	select {
+	case <-idle:
+	case <-w.failed:
+		cause = w.Err()
+	case <-ctx.Done():
+		cause = context.Cause(ctx)
+	}
+	w.mu.Lock()
+	w.over = true
+	w.work.Signal()
+	messages := w.unwritten()
+	w.mu.Unlock()
+	w.halt()
+	w.running.Wait()
+	if cause != nil {
+		return &UnwrittenError{Log: w.cfg.Log.Name(), Messages: messages, Err: cause}
+	}
+	return nil
+}
+
+// unwritten returns how many messages are not stored.
+func (w *Writer) unwritten() (n uint64) {
+	for _, s := range w.sources {
+		for _, c := range s.chains {
+			n += c.messages()
+		}
+	}
+	return n
+}

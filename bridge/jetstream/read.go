@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tagbus/bridge/durable"
+	"tagbus/tags"
+)
+
+// stored is the answer of a stream that is asked for a message.
+type stored struct {
+	Message *struct {
+		Subject  string    `json:"subject"`
+		Sequence uint64    `json:"seq"`
+		Data     []byte    `json:"data"`
+		Time     time.Time `json:"time"`
+	} `json:"message"`
+	Error *jetstream.APIError `json:"error"`
+}
+
+// Last implements durable.Log. It asks the leader of the stream: another replica may not have the last record.
+func (l *Log) Last(ctx context.Context, key durable.Key) (durable.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
+	defer cancel()
+	question, err := json.Marshal(map[string]string{"last_by_subj": l.subjects.of(key)})
+	if err != nil {
+		return durable.Entry{}, err
+	}
+	m, err := l.conn.RequestWithContext(ctx, l.cfg.prefix()+"STREAM.MSG.GET."+l.cfg.Stream, question)
+	if err != nil {
+		return durable.Entry{}, l.explain(err)
+	}
+	var answer stored
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return durable.Entry{}, l.refuse("what answers for stream %s is no JetStream: %v", l.cfg.Stream, err)
+	}
+	switch {
+	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return durable.Entry{Key: key}, nil
+	case answer.Error != nil:
+		return durable.Entry{}, l.explain(answer.Error)
+	case answer.Message == nil:
+		return durable.Entry{}, l.refuse("stream %s answers without a message", l.cfg.Stream)
+	}
+	got := answer.Message
+	return durable.Entry{Key: key, Position: durable.Position(got.Sequence), Time: got.Time, Data: got.Data}, nil
+}
+
+// Tails implements durable.Log.
+func (l *Log) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Entry, error] {
+	return l.read(ctx, set, false, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+}
+
+// Read implements durable.Log.
+func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry, error] {
+	cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+	switch {
+	case q.Start.After > 0:
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, uint64(q.Start.After)+1
+	case !q.Start.Time.IsZero():
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &q.Start.Time
+	}
+	return l.read(ctx, q.Tags, q.Follow, cfg)
+}
+
+// read yields what a consumer gets.
+func (l *Log) read(ctx context.Context, set tags.Set, follow bool, cfg jetstream.OrderedConsumerConfig) iter.Seq2[durable.Entry, error] {
+	return func(yield func(durable.Entry, error) bool) {
+		if err := l.pull(ctx, set, follow, cfg, yield); err != nil {
+			yield(durable.Entry{}, err)
+		}
+	}
+}
+
+// pull calls yield until it is false, or until the end.
+func (l *Log) pull(ctx context.Context, set tags.Set, follow bool, cfg jetstream.OrderedConsumerConfig, yield func(durable.Entry, error) bool) error {
+	stream, err := l.js.Stream(ctx, l.cfg.Stream)
+	if err != nil {
+		return l.explain(err)
+	}
+	state := stream.CachedInfo().State
+	if cfg.OptStartSeq > 0 && cfg.OptStartSeq < state.FirstSeq {
+		return &durable.GapError{Log: l.Name(), Want: durable.Position(cfg.OptStartSeq), First: durable.Position(state.FirstSeq)}
+	}
+	if !follow && state.LastSeq < max(state.FirstSeq, cfg.OptStartSeq) {
+		return nil // there is nothing
+	}
+	cfg.FilterSubjects = l.subjects.filters(set)
+	consumer, err := stream.OrderedConsumer(ctx, cfg)
+	if err != nil {
+		return l.explain(err)
+	}
+	if info := consumer.CachedInfo(); !follow && info != nil && info.NumPending == 0 {
+		return nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return l.explain(err)
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			if ended := context.Cause(ctx); ended != nil && errors.Is(err, ctx.Err()) {
+				return ended
+			}
+			return l.explain(err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return l.explain(err)
+		}
+		key, ok := l.subjects.key(m.Subject())
+		if ok && (set.IsEmpty() || set.Contains(key.Tag)) {
+			e := durable.Entry{Key: key, Position: durable.Position(meta.Sequence.Stream), Time: meta.Timestamp, Data: m.Data()}
+			if !yield(e, nil) {
+				return nil
+			}
+		}
+		if !ok {
+			return l.refuse("entry %d of stream %s has the subject %q, which no bridge writes: give the bridge subjects of its own", meta.Sequence.Stream, l.cfg.Stream, m.Subject())
+		}
+		if !follow && (meta.NumPending == 0 || meta.Sequence.Stream >= state.LastSeq) {
+			return nil
+		}
+	}
+}
