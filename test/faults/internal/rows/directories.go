@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/test/faults/internal/bed"
 	"tagbus/test/faults/internal/table"
 )
 
@@ -110,7 +111,7 @@ var directories = []table.Row{
 	{
 		Number: "etcd 1", Name: "the only server of a directory is killed and starts again", Inject: "SIGKILL of tagbus-directory, 6 s",
 		Promise:     "messages flow; after it a subscriber that comes finds the publisher within 15 s",
-		Directories: []string{table.Etcd}, Ways: all, Quick: true, Struck: away,
+		Directories: []string{table.Etcd}, Ways: all, Quick: true, Struck: table.Counts{"victim told do not answer": 1},
 		Run: func(c *table.Case) {
 			_, victim, other := c.Begin()
 			c.Lossless()
@@ -125,13 +126,15 @@ var directories = []table.Row{
 	},
 	{
 		Number: "etcd 2", Name: "the only server of a directory stands still", Inject: "SIGSTOP of tagbus-directory, longer than the entries live, 15 s",
-		Promise: "as etcd 1", Directories: []string{table.Etcd}, Ways: all, Struck: away,
+		Promise: "as etcd 1", Directories: []string{table.Etcd}, Ways: all, Struck: table.Counts{"requests without an answer": 1},
 		Run: func(c *table.Case) {
 			_, victim, other := c.Begin()
 			c.Lossless()
 			at := c.Now()
 			c.Must(c.Server.Signal(syscall.SIGSTOP))
-			victim.ToldWhy("problem", "do not answer", at, 10*time.Second)
+			if c.On(c.A, c.Tools.Directory, "status", "--at", bed.AddressA) != nil {
+				c.Count("requests without an answer", 1)
+			}
 			c.IdleUntil(at, 15*time.Second)
 			flow(c.Now(), 5*time.Second, victim, other)
 			c.Must(c.Server.Signal(syscall.SIGCONT))
@@ -142,9 +145,6 @@ var directories = []table.Row{
 
 // again is what shows that publishers have lost their folder: entries that they have written again.
 const again = "entries written again"
-
-// away is what shows that a directory is away.
-var away = table.Counts{"victim told do not answer": 1}
 
 // back lets a subscriber in after the directory was away, and ends the case.
 func back(c *table.Case, at int64, victim, other *table.Program) {

@@ -6,6 +6,7 @@ package rows
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"tagbus/test/faults/internal/bed"
@@ -94,7 +95,7 @@ var networks = []table.Row{
 	{
 		Number: "12", Name: "connections are reset under load", Inject: "ss -K, five times in a second",
 		Promise: "both ends are told within 1 s, and the subscriber is back within 8 s",
-		Ways:    network, Needs: []string{"ss"}, Quick: true, Struck: table.Counts{"victim told lost": 1},
+		Ways:    network, Needs: []string{"ss"}, Quick: true, Struck: table.Counts{resets: 2, "victim told lost": 1},
 		Run: func(c *table.Case) {
 			c.Timeout = time.Minute // what tells is the reset
 			publisher, victim, other := c.Begin()
@@ -112,7 +113,7 @@ var networks = []table.Row{
 	{
 		Number: "12b", Name: "a connection is reset, and the publisher keeps messages", Inject: "ss -K; -cache of 5 s",
 		Promise: "block and disconnect lose nothing at all: what was on its way is sent again",
-		Ways:    network, Needs: []string{"ss"}, Struck: table.Counts{"victim told lost": 1},
+		Ways:    network, Needs: []string{"ss"}, Struck: table.Counts{resets: 1, "victim told lost": 1},
 		Run: func(c *table.Case) {
 			c.Timeout = time.Minute // what tells is the reset
 			_, victim, other := c.Begin("-cache", "20000")
@@ -174,8 +175,14 @@ func partition(c *table.Case, hooks string) {
 	c.Finish()
 }
 
-// reset ends the connections between the hosts.
-func reset(c *table.Case) { c.Must(c.On(c.B, "ss", "-K", "dst", bed.AddressA)) }
+// reset ends the connections between the hosts, and counts them.
+func reset(c *table.Case) {
+	ended, err := c.Output(c.B, "ss", "-KHtn", "dst", bed.AddressA)
+	c.Must(err)
+	c.Count(resets, strings.Count(ended, "\n"))
+}
+
+const resets = "connections reset"
 
 // lossy makes a network lose packets for a while.
 func lossy(c *table.Case, percent int, d time.Duration, keeps bool) {
