@@ -66,7 +66,7 @@ func strangers(c *common, args []string) int {
 
 // one is one connection. It ends by the other side, or with the program.
 func (s *crowd) one(stop context.Context, dialed func()) {
-	d := net.Dialer{Timeout: 30 * time.Second}
+	d := net.Dialer{Timeout: 2 * time.Minute} // more than a machine stands still
 	conn, err := d.DialContext(stop, "tcp", s.to)
 	if err != nil {
 		s.refused.Add(1)

@@ -60,12 +60,6 @@ func (c *Case) Must(err error) {
 	}
 }
 
-// missing ends a case that this machine cannot run.
-type missing struct{ reason string }
-
-// Skip ends the case: it was not run.
-func (*Case) Skip(format string, args ...any) { panic(missing{fmt.Sprintf(format, args...)}) }
-
 // run runs a case, and returns what became of it.
 func run(r *Row, directory, way, dir string, tools Tools) (o Outcome) {
 	o = Outcome{Row: r, Directory: directory, Way: way}
@@ -83,8 +77,6 @@ func run(r *Row, directory, way, dir string, tools Tools) (o Outcome) {
 		case nil:
 		case broken:
 			o.Verdict, o.Reason = Broken, why.Error()
-		case missing:
-			o.Verdict, o.Reason = NotRun, why.reason
 		default:
 			b.Close()
 			panic(why)
