@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,12 +21,14 @@ import (
 // Churned is the first tag of those that are subscribed to with -churn.
 const Churned tags.Tag = 0x1000
 
-// Policies are those of the tags from 1 on, unless flags say otherwise.
-const Policies = "block,drop-newest,drop-oldest,latest,sample:3,disconnect:5s"
+// Policies are those of the tags from 1 on.
+var Policies = []string{"block", "drop-newest", "drop-oldest", "latest", "sample:3", "disconnect:5s"}
+
+// longestPause is how long a subscriber waits before another try to connect, at most.
+const longestPause = time.Second
 
 type subscriber struct {
 	*common
-	policies string
 	slow     time.Duration
 	panics   int
 	churn    bool
@@ -39,13 +40,12 @@ type subscriber struct {
 	byName   map[check.Name]map[tags.Tag]*check.Got
 }
 
-// subscribe is the program: it subscribes to tag 1 with the first policy, to tag 2 with the second, and so on,
-// until SIGTERM.
+// subscribe is the program: it subscribes to tag 1 with the first of Policies, to tag 2 with the second, and so
+// on, until SIGTERM.
 func subscribe(c *common, args []string) int {
 	s := &subscriber{
 		common: c, judges: make(map[*bus.Peer]map[tags.Tag]*check.Judge), byName: make(map[check.Name]map[tags.Tag]*check.Got),
 	}
-	c.StringVar(&s.policies, "policies", Policies, "of tags 1, 2 and so on")
 	c.DurationVar(&s.slow, "slow", 0, "how long the handler takes for each message of tag 1")
 	c.IntVar(&s.panics, "panic-every", 0, "message of tag 1 at which the handler panics, after it was counted")
 	c.BoolVar(&s.churn, "churn", false, "subscribe to tags of its own, and unsubscribe, all the time")
@@ -64,7 +64,7 @@ func (s *subscriber) run() int {
 	if err != nil {
 		return s.failed(2, err)
 	}
-	handle, err := n.NewSubscriber(bus.SubscriberConfig{Common: s.settings(s.told), Dialing: bus.Dialing{ReconnectMax: s.reconnect}})
+	handle, err := n.NewSubscriber(bus.SubscriberConfig{Common: s.settings(s.told), Dialing: bus.Dialing{ReconnectMax: longestPause}})
 	if err != nil {
 		return s.failed(2, errors.Join(err, n.Close()))
 	}
@@ -95,10 +95,7 @@ func (s *subscriber) run() int {
 //
 // Errors: those of the policies, and of Subscribe.
 func (s *subscriber) subscriptions(handle *bus.Subscriber) (subs []*bus.Subscription, err error) {
-	for i, text := range strings.Split(s.policies, ",") {
-		if text == "" {
-			continue
-		}
+	for i, text := range Policies {
 		policy, err := bus.ParsePolicy(text)
 		if err != nil {
 			return nil, err
@@ -202,7 +199,7 @@ func (s *subscriber) told(e bus.Event) {
 	case bus.Gap:
 		s.slot(e.Peer.Instance, e.Tag).Told[cause(e.Err)] += e.Count
 	case bus.Goodbye, bus.Vanished:
-		for i := range strings.Split(s.policies, ",") {
+		for i := range Policies {
 			g := s.slot(e.Peer.Instance, tags.Tag(i+1))
 			if e.Kind == bus.Goodbye {
 				g.Goodbye = 1

@@ -10,9 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +36,12 @@ const (
 const prefix = "tbfault-"
 
 var count atomic.Int64
+
+// open are the beds that Close was not called for.
+var (
+	openMu sync.Mutex
+	open   = make(map[*Bed]bool)
+)
 
 // Host is a network namespace.
 type Host struct{ Name, Address string }
@@ -90,9 +98,13 @@ func New(dir string) (*Bed, error) {
 	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
 		return nil, err
 	}
+	openMu.Lock()
+	open[b] = true
+	openMu.Unlock()
 	for _, host := range []Host{b.A, b.B} {
 		if err := b.Run("ip", "netns", "add", host.Name); err != nil {
-			return nil, errors.Join(err, b.Close())
+			b.Close()
+			return nil, err
 		}
 		b.Undo(func() { _ = b.Run("ip", "netns", "del", host.Name) })
 	}
@@ -104,7 +116,8 @@ func New(dir string) (*Bed, error) {
 	}
 	for _, line := range lines {
 		if err := b.IP(line); err != nil {
-			return nil, errors.Join(err, b.Close())
+			b.Close()
+			return nil, err
 		}
 	}
 	return b, nil
@@ -130,19 +143,33 @@ func (b *Bed) IP(line string) error {
 //
 // Errors: that of the command, with what it said.
 func (*Bed) Run(name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
-	}
-	return nil
+	_, err := output(name, args...)
+	return err
 }
 
 // On runs a command on a host.
 //
 // Errors: that of the command, with what it said.
 func (b *Bed) On(h Host, args ...string) error {
-	return b.Run("ip", append([]string{"netns", "exec", h.Name}, args...)...)
+	_, err := b.Output(h, args...)
+	return err
+}
+
+// Output runs a command on a host, and returns what it said.
+//
+// Errors: that of the command, with what it said.
+func (*Bed) Output(h Host, args ...string) (string, error) {
+	return output("ip", append([]string{"netns", "exec", h.Name}, args...)...)
+}
+
+func output(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
 }
 
 // Undo has something done when the bed is closed. What was last given comes first.
@@ -152,10 +179,21 @@ func (b *Bed) Undo(f func()) {
 	b.undo = append(b.undo, f)
 }
 
-// Close kills all processes, and takes the bed down. The folder stays.
-//
-// Errors: none so far; it is there for those that close.
-func (b *Bed) Close() error {
+// CloseAll closes all beds: what their undo is to remove would outlive the program.
+func CloseAll() {
+	openMu.Lock()
+	beds := slices.Collect(maps.Keys(open))
+	openMu.Unlock()
+	for _, b := range beds {
+		b.Close()
+	}
+}
+
+// Close kills all processes, and takes the bed down, once. The folder stays.
+func (b *Bed) Close() {
+	openMu.Lock()
+	delete(open, b)
+	openMu.Unlock()
 	b.mu.Lock()
 	processes, undo := b.processes, b.undo
 	b.processes, b.undo = nil, nil
@@ -166,7 +204,6 @@ func (b *Bed) Close() error {
 	for i := len(undo) - 1; i >= 0; i-- {
 		undo[i]()
 	}
-	return nil
 }
 
 // Process is a child on a host, in a process group of its own.
