@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tagbus/test/faults/internal/expected"
+)
+
+// awaitDirectory waits until the server of the directory answers.
+func (s *site) awaitDirectory() {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); s.idle(context.Background(), 200*time.Millisecond) {
+		if s.On(s.directory.host, filepath.Join(s.bin, "tagbus-directory"), "status", "--at", directoryAddress) == nil {
+			return
+		}
+	}
+	s.problem("the server of the directory does not answer")
+}
+
+// renew renews all certificates, again and again. Connections that were made with the old ones end with them.
+func (s *site) renew(ctx context.Context) {
+	s.happens(expected.CertificatesRenewed)
+	for s.idle(ctx, s.valid/renewEvery); ctx.Err() == nil; s.idle(ctx, s.valid/renewEvery) {
+		s.certificates()
+	}
+	s.certificates() // the last ones are to count until the end
+}
+
+// fill fills the disk of the recorder for a while.
+func (s *site) fill(ctx context.Context, r *rand.Rand) string {
+	path := filepath.Join(filepath.Dir(s.recording()), "filler")
+	f, err := os.Create(path)
+	if err != nil {
+		s.problem("%v", err)
+		return path
+	}
+	defer func() { _ = f.Close() }()
+	for n := 1 << 20; n > 0; n /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, n))
+		}
+	}
+	s.idle(ctx, between(r, time.Second, 5*time.Second))
+	s.must(os.Remove(path))
+	return path
+}
+
+// processor is how busy the machine was.
+type processor struct{ from, to [2]uint64 }
+
+func (p *processor) begin() { p.from = ticks() }
+func (p *processor) end()   { p.to = ticks() }
+
+// String returns the share of the time in which all processors had work.
+func (p processor) String() string {
+	busy, all := p.to[0]-p.from[0], p.to[1]-p.from[1]
+	return fmt.Sprintf("the machine was %.0f %% busy", 100*float64(busy)/float64(max(all, 1)))
+}
+
+// ticks returns the busy time of all processors, and all time.
+func ticks() (t [2]uint64) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return t
+	}
+	var user, nice, system, idle, wait, irq, soft, steal uint64
+	_, _ = fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &soft, &steal) // its form is fixed
+	t[0] = user + nice + system + irq + soft + steal
+	t[1] = t[0] + idle + wait
+	return t
+}
