@@ -188,8 +188,8 @@ func (s *site) rule(ctx context.Context, d time.Duration, hooks, what string) st
 
 // move gives the host of the publishers another address.
 func (s *site) move(from, to string) {
+	s.must(s.IP("-n A address del " + from + "/24 dev wire")) // it would take a second one of its network along
 	s.must(s.IP("-n A address add " + to + "/24 dev wire"))
-	s.must(s.IP("-n A address del " + from + "/24 dev wire"))
 }
 
 // strangers connect to a publisher and say what no program of the bus says.

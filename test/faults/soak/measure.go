@@ -21,16 +21,29 @@ import (
 // measures are those of one run of a program: what each of them is, is in kinds.
 type measures [4]flat.Series
 
-// kinds are what is measured, with what it may grow by over all of a run, however long that is.
+// kinds are what is measured, with what it may grow by over all of a run, however long that is: a share of the first
+// level, and at least a number. In a run of few minutes the faults themselves are a trend.
 var kinds = [len(measures{})]struct {
-	name  string
-	unit  string
-	bound func(first float64) float64
+	name, unit        string
+	share             float64
+	least, leastOfFew float64
 }{
-	{"memory", "MiB", func(first float64) float64 { return max(8, first/5) }},
-	{"descriptors", "", func(float64) float64 { return 4 }},
-	{"goroutines", "", func(float64) float64 { return 4 }},
-	{"threads", "", func(float64) float64 { return 4 }},
+	{"memory", "MiB", 0.2, 8, 32},
+	{"descriptors", "", 0, 4, 16},
+	{"goroutines", "", 0, 4, 24},
+	{"threads", "", 0, 4, 8},
+}
+
+// few is the time up to which a run has few minutes.
+const few = 15 * time.Minute
+
+// bound returns by how much a measure may grow.
+func bound(kind int, t flat.Trend) float64 {
+	least := kinds[kind].least
+	if t.Over < few {
+		least = kinds[kind].leastOfFew
+	}
+	return max(least, kinds[kind].share*t.First)
 }
 
 // measure measures all stations. s.mu is held.
@@ -44,6 +57,7 @@ func (s *site) measure() {
 			continue // it ends
 		}
 		values[2] = s.goroutines(st)
+		st.ticks = max(st.ticks, cpu(st.process.PID()))
 		for i, value := range values {
 			if value > 0 {
 				st.measures[i].Add(time.Since(s.began), value)
@@ -77,6 +91,19 @@ func look(pid int) (values [len(kinds)]float64, err error) {
 		}
 	}
 	return values, err
+}
+
+// cpu returns the processor time of a process in ticks of 10 ms, or 0.
+func cpu(pid int) uint64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, found := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if err != nil || !found || len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseUint(fields[11], 10, 64) // both are numbers
+	system, _ := strconv.ParseUint(fields[12], 10, 64)
+	return user + system
 }
 
 // goroutines returns how many a station has, or 0 if that is not known.
@@ -128,7 +155,7 @@ func (l *levels) add(st *station) {
 		row := &rows[i]
 		row.runs++
 		row.max = max(row.max, trend.Max)
-		bound := kinds[i].bound(trend.First)
+		bound := bound(i, trend)
 		if share := trend.Growth() / bound; row.runs == 1 || share > row.share {
 			row.worst, row.of, row.share = trend, st.process.Name, share
 		}
@@ -156,7 +183,7 @@ func (l *levels) text() string {
 			}
 			w := row.worst
 			fmt.Fprintf(&b, "%-12s %-12s %5d %9.1f   %s: %.1f to %.1f %s in %s, %+.2f an hour, %+.1f of %.1f\n", name, kinds[i].name, row.runs, row.max,
-				row.of, w.First, w.Last, kinds[i].unit, short(w.Over), w.PerHour, w.Growth(), kinds[i].bound(w.First))
+				row.of, w.First, w.Last, kinds[i].unit, short(w.Over), w.PerHour, w.Growth(), bound(i, w))
 		}
 	}
 	return b.String()

@@ -54,15 +54,16 @@ func (s *site) fill(ctx context.Context, r *rand.Rand) string {
 }
 
 // processor is how busy the machine was.
-type processor struct{ from, to [2]uint64 }
+type processor struct {
+	from, to [2]uint64
+	ended    uint64 // ticks of the programs that have ended
+}
 
-func (p *processor) begin() { p.from = ticks() }
-func (p *processor) end()   { p.to = ticks() }
-
-// String returns the share of the time in which all processors had work.
-func (p processor) String() string {
-	busy, all := p.to[0]-p.from[0], p.to[1]-p.from[1]
-	return fmt.Sprintf("the machine was %.0f %% busy", 100*float64(busy)/float64(max(all, 1)))
+// text returns the share of the time in which the processors had work.
+func (p *processor) text() string {
+	p.to = ticks()
+	busy, all := p.to[0]-p.from[0], float64(max(1, p.to[1]-p.from[1]))
+	return fmt.Sprintf("the machine was %.0f %% busy, %.0f %% with the programs of the soak", 100*float64(busy)/all, 100*float64(p.ended)/all)
 }
 
 // ticks returns the busy time of all processors, and all time.

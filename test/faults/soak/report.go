@@ -34,7 +34,7 @@ func (s *site) problemLocked(format string, args ...any) {
 // line says which line nothing explains. s.mu is held.
 func (s *site) line(st *station, text string) {
 	if s.lines++; s.lines <= mostLines {
-		s.say("UNEXPECTED: %s: %s", st.process.Name, text)
+		s.say("UNEXPECTED: %s: %.250s", st.process.Name, text)
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *site) report(to *os.File) bool {
 		a := sums[policy]
 		fmt.Fprintf(to, "%-14s %9d %12d %12d %9d %9d %10d %9d %9d %11d\n", policy, a.Streams, a.Accepted, a.Delivered, a.Told[check.Full], a.Told[check.Memory], a.Told[check.Connection], a.Told[check.Ended], a.Told[check.LeftOut], a.Unconfirmed)
 	}
-	fmt.Fprintf(to, "\n%s\n%s\n%s\n\n%s", s.cpu, s.viewer.text(), s.recordings.text(), s.levels.text())
+	fmt.Fprintf(to, "\n%s\n%s\n%s\n\n%s", s.cpu.text(), s.viewer.text(), s.recordings.text(), s.levels.text())
 	fmt.Fprintf(to, "\n%d streams went on after the last fault; %d streams are not judged\n%d things are wrong; %d lines are unexpected\n",
 		s.live, s.audit.Open(), s.problems, s.lines)
 	return s.problems > 0 || s.lines > 0 || s.audit.Open() > 0

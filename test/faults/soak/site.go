@@ -29,6 +29,9 @@ const (
 	// lately is how long a fault explains lines after its end.
 	lately = time.Minute
 
+	// stands is for how long the machine stands still before that explains lines.
+	stands = time.Second
+
 	// settles is how long all streams have to go on after the last fault.
 	settles = 90 * time.Second
 
@@ -54,6 +57,8 @@ type site struct {
 	directory, recorder     *station
 
 	mu         sync.Mutex
+	stalls     *bed.Stalls
+	late       time.Duration // of which notice was taken
 	stations   []*station
 	audit      *audit.Audit
 	levels     levels
@@ -75,7 +80,7 @@ func newSite(o options, dir string) (*site, error) {
 	}
 	total := time.Duration(o.hours * float64(time.Hour))
 	s := &site{
-		Bed: b, options: o, bin: filepath.Join(dir, "bin"), keeps: o.keep != "", began: time.Now(),
+		Bed: b, options: o, stalls: bed.NewStalls(), bin: filepath.Join(dir, "bin"), keeps: o.keep != "", began: time.Now(),
 		valid: max(time.Minute, min(total/6, 10*time.Minute)), last: make(map[expected.Fault]time.Time), counts: make(map[expected.Fault]int),
 	}
 	s.audit = audit.New(time.Now, s.problemLocked)
@@ -98,6 +103,7 @@ func newSite(o options, dir string) (*site, error) {
 // run runs the site until its time is over or ctx ends.
 func (s *site) run(ctx context.Context) {
 	fmt.Fprintf(os.Stdout, "seed %d; %d publishers, %d subscribers, %d tags, for %v\n", s.seed, len(s.publishers), len(s.subscribers), len(s.publishers)*tagsEach, time.Duration(s.hours*float64(time.Hour)))
+	s.cpu.from = ticks()
 	s.with(func() { s.start(s.directory) })
 	s.awaitDirectory()
 	for _, st := range s.stations {
@@ -110,7 +116,6 @@ func (s *site) run(ctx context.Context) {
 	watchers.Go(func() { s.watch(watching) })
 	watchers.Go(func() { s.view(watching) })
 	s.idle(ctx, 10*time.Second) // so that there is something to disturb
-	s.cpu.begin()
 	faulty, cancel := context.WithDeadline(ctx, s.faultsEnd)
 	var lanes sync.WaitGroup
 	if s.quiet {
@@ -122,7 +127,6 @@ func (s *site) run(ctx context.Context) {
 	}
 	lanes.Wait()
 	cancel()
-	s.cpu.end()
 	s.say("no more faults")
 	s.settle()
 	s.finish()
@@ -202,6 +206,9 @@ func (s *site) watch(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		s.idle(ctx, lookEvery)
 		s.mu.Lock()
+		if late := s.stalls.Total(); late-s.late > stands {
+			s.late, s.last[expected.Busy] = late, time.Now()
+		}
 		for _, st := range s.stations {
 			if st.process == nil {
 				continue

@@ -44,6 +44,7 @@ type station struct {
 	subscriber *audit.Subscriber
 	vitals     []check.Vitals
 	measures   *measures
+	ticks      uint64 // of processor time, so far
 }
 
 // start starts a station. s.mu is held.
@@ -56,7 +57,7 @@ func (s *site) start(st *station) {
 		s.problem("%s cannot start: %v", run, err)
 		return
 	}
-	st.process, st.began, st.ending, st.read, st.rest, st.strange, st.vitals, st.measures = process, time.Now(), false, 0, nil, 0, nil, &measures{}
+	st.process, st.began, st.ending, st.read, st.rest, st.strange, st.vitals, st.measures, st.ticks = process, time.Now(), false, 0, nil, 0, nil, &measures{}, 0
 	switch st.kind {
 	case "publisher":
 		st.publisher = s.audit.Publisher(path)
@@ -83,6 +84,7 @@ func (s *site) ended(st *station) {
 		st.vitals = nil
 	}
 	s.levels.add(st)
+	s.cpu.ended += st.ticks
 	if st.strange == 0 && !s.keeps {
 		_ = os.Remove(st.process.Log)
 	}

@@ -53,7 +53,14 @@ type Subscriber struct {
 	got        []check.Got
 	end        End
 	over       []bool // by slot: the stream was over at the last look
+	missing    []gap  // by slot
 	doubts     map[doubt]time.Time
+}
+
+// gap is how many messages were missing below the last one at some time, which are to be told by and by.
+type gap struct {
+	messages uint64
+	since    time.Time
 }
 
 // doubt is something wrong with a slot that may be right at the next look.
@@ -188,7 +195,7 @@ func (a *Audit) look(s *Subscriber) {
 			}
 			return
 		}
-		s.got, s.over = got, make([]bool, len(got))
+		s.got, s.over, s.missing = got, make([]bool, len(got)), make([]gap, len(got))
 	}
 	for i := range s.got {
 		if s.got[i].Tag != 0 && s.got[i].Judged == 0 {
@@ -231,8 +238,11 @@ func (a *Audit) stream(s *Subscriber, slot int) {
 	s.over[slot] = over
 	err := pair.Strange()
 	a.doubt(s, slot, "strange", 0, err != nil, "%v", err)
-	a.doubt(s, slot, "missing", patience, g.Told.Missing() < pair.Unseen(),
-		"tag %d (%s): %d messages below the last one are missing, and %d told, for more than %v", g.Tag, pair.Policy, pair.Unseen(), g.Told.Missing(), patience)
+	if gap := &s.missing[slot]; g.Told.Missing() >= gap.messages { // new ones may be missing by now
+		gap.messages, gap.since = pair.Unseen(), a.now()
+	}
+	late := a.now().Sub(s.missing[slot].since) > patience
+	a.doubt(s, slot, "missing", 0, late, "tag %d (%s): %d messages were missing below the last one %v ago, and %d are told", g.Tag, pair.Policy, s.missing[slot].messages, patience, g.Told.Missing())
 	a.doubt(s, slot, "notice", notice, p.end != Runs && !told, "tag %d (%s): the publisher is gone, which is not told within %v", g.Tag, pair.Policy, notice)
 }
 
@@ -256,7 +266,7 @@ func (a *Audit) judge(s *Subscriber, slot int, pair check.Pair) {
 	if err := pair.Verify(); err != nil {
 		a.problem("%s: %v; of %s: %s", s.name, err, pair.Got.Publisher, describe(pair))
 	}
-	s.over[slot] = false
+	s.over[slot], s.missing[slot] = false, gap{}
 	for d := range s.doubts {
 		if d.slot == slot {
 			delete(s.doubts, d)

@@ -122,8 +122,17 @@ func TestAudit_Look(t *testing.T) {
 			s.publish(10)
 			s.audit.Ended(s.publisher, audit.Killed)
 		}, []string{"the publisher is gone, which is not told"}},
-		{"a live publisher has lost a message, which is not told", func(s *site) { s.publish(10, 5) }, []string{"1 messages below the last one are missing"}},
+		{"a live publisher has lost a message, which is not told", func(s *site) { s.publish(10, 5) }, []string{"1 messages were missing below the last one"}},
 		{"and one which is", func(s *site) { s.publish(10, 5); s.got.Told[check.Connection] = 1 }, nil},
+		{"a live publisher leaves messages out all the time, and tells it a little later", func(s *site) {
+			for i := range uint64(20) {
+				s.publish(10, 5)
+				s.got.Told[check.LeftOut] = i
+				s.audit.Look()
+				s.now = s.now.Add(30 * time.Second)
+			}
+			s.got.Told[check.LeftOut]++
+		}, nil},
 		{"messages from before the subscription", func(s *site) { s.publish(10, 0, 1, 2) }, nil},
 		{"a message comes twice", func(s *site) {
 			s.publish(10)

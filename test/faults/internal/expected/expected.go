@@ -32,6 +32,7 @@ const (
 	CertificatesRenewed Fault = "certificates are renewed, and the old ones end"
 	Strangers           Fault = "strangers connect"
 	DiskFull            Fault = "the disk of the recorder is full"
+	Busy                Fault = "the machine stands still"
 	End                 Fault = "the soak ends"
 )
 

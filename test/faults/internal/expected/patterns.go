@@ -13,22 +13,51 @@ var (
 	peers      = slices.Concat(network, publisher, subscriber, []Fault{CertificatesRenewed})
 )
 
+const (
+	// short is a loop that waits for its turn on a machine with other work, and long one on a machine that stands still.
+	short = `WARN event loop is blocked source=.* for=([0-9.]+ms|[12](\.[0-9]+)?s) `
+	long  = `WARN event loop is blocked source=.* for=`
+
+	// expires is a certificate that has ended, and was replaced before.
+	expires = `^problem: certificate .*: expired`
+)
+
 // patterns are the lines of each program. Those of package load are "what: error".
 var patterns = map[string][]pattern{
 	"publisher": {
-		of(`^(ready|begins|connected|subscribed|resubscribed|announced)$`, Nothing),
+		of(`^(ready|begins|connected|subscribed|resubscribed)$`, Nothing),
+		of(`^announced$`, AddressChanged),
 		of(`^ended$`, PublisherEnds, End),
 		of(`^(lost|left|stalled|resumed|refused|unsubscribed|undelivered)\b`, peers...),
-		of(`^problem: `, slices.Concat(directory, peers, []Fault{Strangers})...),
+		of(`^problem: bus: the entry (in|is not in) the directory .*it is tried again`, directory...),
+		of(`INFO etcd: the lease has ended; announcing again`, directory...),
+		of(expires, CertificatesRenewed),
+		of(short, Nothing), of(long, Busy, PublisherStops),
 	},
 	"subscriber": {
 		of(`^(ready|complete|connected|subscribed|resubscribed)$`, Nothing),
 		of(`^ended$`, SubscriberEnds, End),
 		of(`^(lost|left|refused|vanished|goodbye|duplicate|unsubscribed)\b`, peers...),
-		of(`^problem: `, slices.Concat(directory, peers)...),
+		of(`^problem: directory/etcd: the servers do not answer .*it is tried again`, directory...),
+		of(expires, CertificatesRenewed),
+		of(short, Nothing), of(long, Busy, SubscriberStops, SubscriberLags),
 	},
-	"directory": {of(`.`, Nothing)},
-	"recorder":  {of(`.`, Nothing)},
-	"web":       {of(`.`, Nothing)},
-	"top":       {of(`.`, Nothing)},
+	"directory": {
+		of(`tagbus-directory: the directory is at `, Nothing),
+		of(`warn: etcd: (apply request took too long|slow fdatasync|request stats|waiting for ReadIndex)`, Nothing),
+		of(`warn: etcd: (failed to (apply request|revoke lease)|Ignore the lease revoking|Failed to check current member's leadership|ignored out-of-date read index)`, DirectoryKilled, DirectoryStops, Busy),
+		of(`.`, DirectoryKilled, DirectoryStops, Busy, End),
+	},
+	"recorder": {
+		of(`INFO tagbus record: (not )?whole: `, Nothing),
+		of(`ERROR tagbus record: .* is not whole: `, Nothing),
+		of(`.`, DiskFull, End),
+	},
+	"web": {
+		of(`^the page is at |^warning: other hosts can reach `, Nothing),
+	},
+	"top": {
+		of(`^tagbus: (retransmissions|not answering|gone without goodbye|silent|slow|the bus is empty|problem: directory/etcd|the directory)`, peers...),
+		of(`^tagbus: `, directory...),
+	},
 }
