@@ -100,7 +100,7 @@ func (s *site) kill(ctx context.Context, r *rand.Rand, st *station) string {
 // again ends a station in order and starts it again.
 func (s *site) again(ctx context.Context, r *rand.Rand, st *station) string {
 	name := s.running(st).Name
-	s.end(st, zero)
+	s.end(st, ordered)
 	s.idle(ctx, between(r, 0, 3*time.Second))
 	s.with(func() { s.start(st) })
 	return name

@@ -54,7 +54,7 @@ var policies = [groups]string{"block", "drop-newest", "drop-oldest", "latest", "
 // plan makes all stations.
 func (s *site) plan() {
 	s.directory = s.add("directory", "directory", s.B, false, func(string) []string {
-		return []string{filepath.Join(s.bin, "tagbus-directory"), "--data", filepath.Join(s.Dir, "data"), "--listen", directoryAddress, "--history", "5m", "--log-level", "warn"}
+		return []string{filepath.Join(s.bin, "tagbus-directory"), "--data", s.data(), "--listen", directoryAddress, "--history", "5m", "--log-level", "warn"}
 	})
 	for i := range publishers {
 		s.publishers = append(s.publishers, s.planPublisher(i))
@@ -174,17 +174,24 @@ func tagsOf(publisher int) string {
 	return fmt.Sprintf("%#x-%#x", first(publisher), first(publisher)+tagsEach-1)
 }
 
-// disk makes the disk of the recorder, which is soon full.
+// disks makes the disk of the recorder, which is soon full, and that of the directory, which no other work slows down.
 //
 // Errors: the system's.
-func (s *site) disk() error {
-	folder := filepath.Dir(s.recording())
-	if err := unix.Mkdir(folder, 0o755); err != nil {
-		return err
+func (s *site) disks() error {
+	for folder, size := range map[string]string{filepath.Dir(s.recording()): "64m", s.data(): "512m"} {
+		if err := unix.Mkdir(folder, 0o755); err != nil {
+			return err
+		}
+		s.Undo(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+		if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+size+",mode=0700"); err != nil {
+			return err
+		}
 	}
-	s.Undo(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
-	return unix.Mount("tmpfs", folder, "tmpfs", 0, "size=64m")
+	return nil
 }
+
+// data returns the folder of the directory.
+func (s *site) data() string { return filepath.Join(s.Dir, "data") }
 
 // recording returns the file of the recorder.
 func (s *site) recording() string { return filepath.Join(s.Dir, "disk", "soak.tbr") }

@@ -97,7 +97,7 @@ func newSite(o options, dir string) (*site, error) {
 			}
 		}
 	}
-	return s, s.disk()
+	return s, s.disks()
 }
 
 // run runs the site until its time is over or ctx ends.
@@ -182,7 +182,7 @@ func (s *site) finish() {
 		}
 		wait.Wait()
 	}
-	each(s.publishers, zero)
+	each(s.publishers, ordered)
 	for deadline := time.Now().Add(settles); time.Now().Before(deadline); s.idle(context.Background(), lookEvery) {
 		open := 0
 		s.with(func() { s.audit.Look(); open = s.audit.Open() })
@@ -190,14 +190,14 @@ func (s *site) finish() {
 			break
 		}
 	}
-	each(s.subscribers, zero)
+	each(s.subscribers, ordered)
 	var others []*station
 	for _, st := range s.stations {
 		if st.kind != "publisher" && st.kind != "subscriber" && st != s.directory {
 			others = append(others, st)
 		}
 	}
-	each(others, func(status int) bool { return status <= 1 })
+	each(others, ordered)
 	each([]*station{s.directory}, zero)
 }
 

@@ -70,7 +70,7 @@ func (s *site) start(st *station) {
 func (s *site) ended(st *station) {
 	s.listen(st)
 	how := audit.Killed
-	if st.process.Status() == 0 {
+	if ordered(st.process.Status()) {
 		how = audit.Ordered
 	}
 	switch st.kind {
@@ -173,3 +173,6 @@ func (s *site) end(st *station, status func(int) bool) {
 const endsWithin = time.Minute
 
 func zero(status int) bool { return status == 0 }
+
+// ordered reports whether a program has ended in order, and maybe said that it lacks something, such as the directory.
+func ordered(status int) bool { return status == 0 || status == 1 }

@@ -6,10 +6,10 @@ import "slices"
 
 // Sets of faults.
 var (
-	network    = []Fault{LinkDown, PacketsDropped, PacketsLost, ConnectionsReset, AddressChanged}
+	network    = []Fault{LinkDown, PacketsDropped, PacketsLost, ConnectionsReset, AddressChanged, Busy}
 	publisher  = []Fault{PublisherKilled, PublisherEnds, PublisherStops, End}
 	subscriber = []Fault{SubscriberKilled, SubscriberEnds, SubscriberStops, SubscriberLags, End}
-	directory  = []Fault{DirectoryKilled, DirectoryStops, LinkDown, PacketsDropped, PacketsLost, ConnectionsReset, AddressChanged, End}
+	directory  = []Fault{DirectoryKilled, DirectoryStops, LinkDown, PacketsDropped, PacketsLost, ConnectionsReset, AddressChanged, Busy, End}
 	peers      = slices.Concat(network, publisher, subscriber, []Fault{CertificatesRenewed})
 )
 
@@ -29,8 +29,11 @@ var patterns = map[string][]pattern{
 		of(`^announced$`, AddressChanged),
 		of(`^ended$`, PublisherEnds, End),
 		of(`^(lost|left|stalled|resumed|refused|unsubscribed|undelivered)\b`, peers...),
-		of(`^problem: bus: the entry (in|is not in) the directory .*it is tried again`, directory...),
+		of(`^problem: bus: the entry (in|is in|is not in) the directory `, directory...),
+		of(`^failed: directory/etcd: the servers do not answer `, directory...), // and the entry could not be removed
 		of(`INFO etcd: the lease has ended; announcing again`, directory...),
+		of(`WARN tcp: an accepted connection is closed before it is secure .*(EOF|reset|timed out|record|version)`, slices.Concat(peers, []Fault{Strangers})...),
+		of(`INFO tcp: accepted connections are secure again`, slices.Concat(peers, []Fault{Strangers})...),
 		of(expires, CertificatesRenewed),
 		of(short, Nothing), of(long, Busy, PublisherStops),
 	},
@@ -38,7 +41,9 @@ var patterns = map[string][]pattern{
 		of(`^(ready|complete|connected|subscribed|resubscribed)$`, Nothing),
 		of(`^ended$`, SubscriberEnds, End),
 		of(`^(lost|left|refused|vanished|goodbye|duplicate|unsubscribed)\b`, peers...),
-		of(`^problem: directory/etcd: the servers do not answer .*it is tried again`, directory...),
+		of(`^problem: directory/etcd: the servers do not answer `, directory...),
+		of(`^problem: directory: the storage does not answer for `, directory...),
+		of(`^problem: directory: the entry of .* is not used: certificate .*: expired`, directory...), // and could not be signed again
 		of(expires, CertificatesRenewed),
 		of(short, Nothing), of(long, Busy, SubscriberStops, SubscriberLags),
 	},
@@ -57,7 +62,7 @@ var patterns = map[string][]pattern{
 		of(`^the page is at |^warning: other hosts can reach `, Nothing),
 	},
 	"top": {
-		of(`^tagbus: (retransmissions|not answering|gone without goodbye|silent|slow|the bus is empty|problem: directory/etcd|the directory)`, peers...),
-		of(`^tagbus: `, directory...),
+		of(`^tagbus: problem: directory`, directory...),
+		of(`^tagbus: (retransmissions|not answering|gone without goodbye|silent|slow|the bus is empty)`, slices.Concat(peers, directory)...),
 	},
 }
