@@ -15,14 +15,19 @@ import (
 	"tagbus/test/faults/internal/expected"
 )
 
+// answers is how long the server of the directory may take to work after its start. All clients come back at once,
+// and the machine may have other work.
+const answers = 3 * time.Minute
+
 // awaitDirectory waits until the server of the directory answers.
 func (s *site) awaitDirectory() {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); s.idle(context.Background(), 200*time.Millisecond) {
-		if s.On(s.directory.host, filepath.Join(s.bin, "tagbus-directory"), "status", "--at", directoryAddress) == nil {
+	var err error
+	for deadline := time.Now().Add(answers); time.Now().Before(deadline); s.idle(context.Background(), 200*time.Millisecond) {
+		if err = s.On(s.directory.host, filepath.Join(s.bin, "tagbus-directory"), "status", "--at", directoryAddress); err == nil {
 			return
 		}
 	}
-	s.problem("the server of the directory does not answer")
+	s.problem("the server of the directory does not answer within %v: %v", answers, err)
 }
 
 // renew renews all certificates, again and again. Connections that were made with the old ones end with them.
