@@ -51,17 +51,11 @@ const (
 // policies are those of the groups.
 var policies = [groups]string{"block", "drop-newest", "drop-oldest", "latest", "sample:3", "disconnect:5s"}
 
-// plan makes all stations.
+// plan makes all stations, in the order in which they start: those that look at the bus before it has work.
 func (s *site) plan() {
 	s.directory = s.add("directory", "directory", s.B, false, func(string) []string {
 		return []string{filepath.Join(s.bin, "tagbus-directory"), "--data", s.data(), "--listen", directoryAddress, "--history", "5m", "--log-level", "warn"}
 	})
-	for i := range publishers {
-		s.publishers = append(s.publishers, s.planPublisher(i))
-	}
-	for i := range subscribers {
-		s.subscribers = append(s.subscribers, s.planSubscriber(i))
-	}
 	s.add("top", "top", s.A, true, func(string) []string {
 		return append([]string{"sh", "-c", `exec "$@" >/dev/null`, "sh"}, s.tagbus("top", true, "top", "--json", "--timeout", "3s")...)
 	})
@@ -69,6 +63,12 @@ func (s *site) plan() {
 	s.recorder = s.add("recorder", "recorder", s.B, false, func(string) []string {
 		return s.tagbus("recorder", false, "record", "-q", "--force", "--policy", "drop-newest", "--keep-free", "10MiB", "--queue-bytes", "4MiB", "--name", "recorder", tagsOf(0)+","+tagsOf(half), s.recording())
 	})
+	for i := range publishers {
+		s.publishers = append(s.publishers, s.planPublisher(i))
+	}
+	for i := range subscribers {
+		s.subscribers = append(s.subscribers, s.planSubscriber(i))
+	}
 }
 
 // add adds a station.

@@ -62,8 +62,9 @@ var patterns = map[string][]pattern{
 		of(`^the page is at |^warning: other hosts can reach `, Nothing),
 	},
 	"top": {
+		of(`^tagbus: the bus is empty: `, Nothing),
 		of(`^tagbus: problem: (directory|etcd://)`, directory...),
 		of(`^tagbus: warning: .*: certificate .*: (ends soon|expired)`, CertificatesRenewed),
-		of(`^tagbus: (retransmissions|not answering|gone without (goodbye|a word)|silent|slow|the bus is empty)`, slices.Concat(peers, directory)...),
+		of(`^tagbus: (retransmissions|not answering|gone without (goodbye|a word)|silent|slow)`, slices.Concat(peers, directory)...),
 	},
 }
