@@ -51,6 +51,9 @@ const (
 // policies are those of the groups.
 var policies = [groups]string{"block", "drop-newest", "drop-oldest", "latest", "sample:3", "disconnect:5s"}
 
+// sizes are those of the messages of publishers. With the last one a subscriber that stands still fills its queue.
+var sizes = [5]int{100, 200, 400, 800, 8000}
+
 // plan makes all stations, in the order in which they start: those that look at the bus before it has work.
 func (s *site) plan() {
 	s.directory = s.add("directory", "directory", s.B, false, func(string) []string {
@@ -116,7 +119,7 @@ func (s *site) planPublisher(i int) *station {
 	st := s.add("publisher", name, s.A, tls, func(path string) []string {
 		return append(s.load("publish", name, path, tls), "-listen", "0.0.0.0", "-port", strconv.Itoa(firstPort+i),
 			"-first", strconv.Itoa(first(i)), "-tags", strconv.Itoa(tagsEach), "-groups", strconv.Itoa(groups), "-subscribers", "0",
-			"-rate", fmt.Sprint(s.rate), "-fast", strconv.Itoa(fast), "-bytes", strconv.Itoa(100<<(i%5)),
+			"-rate", fmt.Sprint(s.rate), "-fast", strconv.Itoa(fast), "-bytes", strconv.Itoa(sizes[i%len(sizes)]),
 			"-queue-bytes", strconv.Itoa(256<<10), "-pool-bytes", strconv.Itoa(16<<20), "-drain", "20s")
 	})
 	st.stays = i/half%3 == 0

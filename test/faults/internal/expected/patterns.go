@@ -32,7 +32,7 @@ var patterns = map[string][]pattern{
 		of(`^problem: bus: the entry (in|is in|is not in) the directory `, directory...),
 		of(`^failed: directory/etcd: the servers do not answer `, directory...), // and the entry could not be removed
 		of(`INFO etcd: the lease has ended; announcing again`, directory...),
-		of(`WARN tcp: an accepted connection is closed before it is secure .*(EOF|reset|timed out|record|version)`, slices.Concat(peers, []Fault{Strangers})...),
+		of(`WARN tcp: an accepted connection is closed before it is secure `, slices.Concat(peers, []Fault{Strangers})...),
 		of(`INFO tcp: accepted connections are secure again`, slices.Concat(peers, []Fault{Strangers})...),
 		of(expires, CertificatesRenewed),
 		of(short, Nothing), of(long, Busy, PublisherStops),
@@ -42,6 +42,7 @@ var patterns = map[string][]pattern{
 		of(`^ended$`, SubscriberEnds, End),
 		of(`^(lost|left|refused|vanished|goodbye|duplicate|unsubscribed)\b`, peers...),
 		of(`^problem: directory/etcd: the servers do not answer `, directory...),
+		of(`INFO etcd: the lease has ended; announcing again`, directory...),
 		of(`^problem: directory: the storage does not answer for `, directory...),
 		of(`^problem: directory: the entry of .* is not used: certificate .*: expired`, directory...), // and could not be signed again
 		of(expires, CertificatesRenewed),
