@@ -104,8 +104,8 @@ func (r *senderRun) check() {
 			r.failf("%d calls of SendAcked have not returned", s.waiting)
 		}
 		for _, v := range r.met {
-			r.account(s, v, false)
-			if v.lives() && !s.ended && r.owns(s, v) {
+			r.account(s, v, nil)
+			if v.lives() && !s.ended && len(s.owned(v)) > 0 {
 				for _, problem := range audit(r.t, s, v, v.place.set) {
 					r.failf("sender %s, receiver %s: %s", s.Instance(), v.Instance(), problem)
 				}
@@ -141,58 +141,63 @@ func (r *senderRun) members() (all []*member) {
 	return all
 }
 
-func (r *senderRun) owns(s *modelSender, v *modelReceiver) bool {
+// owned returns the tags of which a receiver is the owner.
+func (s *modelSender) owned(v *modelReceiver) (owned []tags.Tag) {
 	for tag := range v.place.set.All() {
 		if s.owners[tag] == v.Instance() {
-			return true
+			owned = append(owned, tag)
 		}
 	}
-	return false
+	return owned
 }
 
 // account checks guarantee 2 for a sender and a receiver, from the outside.
 //
-//   - whole: the receiver has ended in order, and the sender had no other one since.
-func (r *senderRun) account(s *modelSender, v *modelReceiver, whole bool) {
-	began := s.began[v.Instance()]
+//   - whole: tags whose owner the receiver was until it ended in order.
+func (r *senderRun) account(s *modelSender, v *modelReceiver, whole []tags.Tag) {
 	book := v.books[s.Instance()]
-	if len(began) == 0 {
+	if len(s.began[v.Instance()]) == 0 {
 		if book != nil {
 			r.failf("receiver %s has messages of %s, to which it was not subscribed", v.Instance(), s.Instance())
 		}
 		return
 	}
-	from := began[0]
-	heard := false
-	events, times := v.after(0)
-	for i, e := range events { // the acknowledgement that it has heard first
-		if heard = e.Kind == bus.Subscribed && e.Peer.Instance == s.Instance(); heard {
-			for _, b := range began {
-				if !b.at.After(times[i]) {
-					from = b
-				}
-			}
-			break
-		}
+	if slices.ContainsFunc(v.of(bus.Goodbye), func(e bus.Event) bool { return e.Peer.Instance == s.Instance() }) || v.lives() && !s.ended {
+		whole = append(whole, s.owned(v)...)
 	}
-	said := false
-	for _, e := range v.of(bus.Goodbye) {
-		said = said || e.Peer.Instance == s.Instance()
-	}
-	whole = whole || said || v.lives() && !s.ended && r.owns(s, v)
 	lost := reported(v.member, s.Instance(), 0)
 	for tag := range v.place.set.All() {
+		from, heard := s.beginning(v, tag)
 		var delivered uint64
 		if book != nil {
 			delivered = book.delivered[tag]
 		}
 		l := lost[tag]
 		got, sent := delivered+l.Lost()+l.LeftOut, s.accepted[tag]-from.accepted[tag]
-		if got > sent || got < sent && whole && heard || l.Ended > 0 {
-			r.failf("sender %s, receiver %s, tag %v: delivered %d, lost %+v, sent %d since the acknowledgement: began %v, heard %v, whole %v; the sender: %v; the receiver: %v",
-				s.Instance(), v.Instance(), tag, delivered, l, sent, began, heard, whole, s.events, events)
+		all := heard && slices.Contains(whole, tag)
+		if got > sent || got+from.unsure[tag] < sent && all || l.Ended > 0 {
+			said, _ := s.after(0)
+			heard, _ := v.after(0)
+			r.failf("sender %s, receiver %s, tag %v: delivered %d, lost %+v, sent %d since the acknowledgement %v: all %v; the sender: %v; the receiver: %v",
+				s.Instance(), v.Instance(), tag, delivered, l, sent, from, all, said, heard)
 		}
 	}
+}
+
+// beginning returns from when on a receiver is to get a tag: the acknowledgement that it has heard
+// first. A sender that looks for receivers when it uses a tag first has one for each tag.
+func (s *modelSender) beginning(v *modelReceiver, tag tags.Tag) (from beginning, heard bool) {
+	events, times := v.after(0)
+	first := slices.IndexFunc(events, func(e bus.Event) bool {
+		return e.Kind == bus.Subscribed && e.Peer.Instance == s.Instance() && e.Tags.Contains(tag)
+	})
+	began := slices.DeleteFunc(slices.Clone(s.began[v.Instance()]), func(b beginning) bool { return !b.tags.Contains(tag) })
+	for i, b := range began {
+		if i == 0 || first >= 0 && !b.at.After(times[first]) {
+			from = b
+		}
+	}
+	return from, first >= 0
 }
 
 // settle lets everything happen that needs no time, and notes what the senders
@@ -200,8 +205,12 @@ func (r *senderRun) account(s *modelSender, v *modelReceiver, whole bool) {
 func (r *senderRun) settle() {
 	synctest.Wait()
 	for _, s := range r.all {
-		before := s.accepted
-		s.accepted = r.count(s)
+		before, plain := s.accepted, s.settled
+		s.accepted, s.settled = r.count(s)
+		unsure := make(map[tags.Tag]uint64)
+		for tag, n := range s.accepted {
+			unsure[tag] = n - before[tag] - (s.settled[tag] - plain[tag])
+		}
 		events, times := s.after(s.seen)
 		s.seen += len(events)
 		for i, e := range events {
@@ -210,7 +219,7 @@ func (r *senderRun) settle() {
 				for tag := range e.Tags.All() {
 					s.owners[tag] = e.Peer.Instance
 				}
-				s.began[e.Peer.Instance] = append(s.began[e.Peer.Instance], beginning{times[i], before})
+				s.began[e.Peer.Instance] = append(s.began[e.Peer.Instance], beginning{times[i], e.Tags, before, unsure})
 			case bus.Lost:
 				maps.DeleteFunc(s.owners, func(_ tags.Tag, owner string) bool { return owner == e.Peer.Instance })
 			default:
@@ -221,10 +230,13 @@ func (r *senderRun) settle() {
 
 // count returns how many messages of each tag a sender has accepted. What the
 // calls say that have returned must be what the sender says.
-func (r *senderRun) count(s *modelSender) map[tags.Tag]uint64 {
+//
+//   - plain: those of Send.
+func (r *senderRun) count(s *modelSender) (sum, plain map[tags.Tag]uint64) {
 	total := s.Stats().Messages
 	r.mu.Lock()
-	sum, n := maps.Clone(s.plain), uint64(0)
+	sum, plain = maps.Clone(s.plain), maps.Clone(s.plain)
+	n := uint64(0)
 	for tag, more := range s.acked {
 		sum[tag] += more
 	}
@@ -235,10 +247,10 @@ func (r *senderRun) count(s *modelSender) map[tags.Tag]uint64 {
 	r.mu.Unlock()
 	if n > total || total-n > waiting {
 		r.failf("sender %s has accepted %d messages; of the calls %d say so, and %d have not returned", s.Instance(), total, n, waiting)
-		return sum
+		return sum, plain
 	}
 	sum[tag] += total - n
-	return sum
+	return sum, plain
 }
 
 // after returns the events from the nth on, and their times.

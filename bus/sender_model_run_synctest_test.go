@@ -40,6 +40,7 @@ type modelSender struct {
 	waiting  int                 // SendAcked calls that have not, all of one tag
 	waitsFor tags.Tag
 	accepted map[tags.Tag]uint64 // when all was settled last
+	settled  map[tags.Tag]uint64 // of them, those of Send
 	seen     int                 // events
 	owners   map[tags.Tag]string // instance of the receiver that is subscribed
 	began    map[string][]beginning
@@ -48,7 +49,9 @@ type modelSender struct {
 // beginning is when a receiver became the owner of its tags.
 type beginning struct {
 	at       time.Time
-	accepted map[tags.Tag]uint64
+	tags     tags.Set
+	accepted map[tags.Tag]uint64 // when all was settled last before it
+	unsure   map[tags.Tag]uint64 // accepted from calls of SendAcked that waited: before it, or after it
 }
 
 // modelPlace is where one receiver at a time has certain tags; another host may
@@ -238,13 +241,10 @@ func (r *senderRun) drain(p *modelPlace) {
 		return
 	}
 	p.here = nil
-	var owned []*modelSender
+	owned := make(map[*modelSender][]tags.Tag)
 	for _, s := range r.all {
-		for tag := range p.set.All() {
-			if s.owners[tag] == v.Instance() && s.waiting == 0 && !s.ended {
-				owned = append(owned, s)
-				break
-			}
+		if s.waiting == 0 && !s.ended {
+			owned[s] = s.owned(v)
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
@@ -252,8 +252,8 @@ func (r *senderRun) drain(p *modelPlace) {
 	err := v.Drain(ctx)
 	if err == nil {
 		r.settle()
-		for _, s := range owned {
-			r.account(s, v, true)
+		for s, whole := range owned {
+			r.account(s, v, whole)
 		}
 	} else if !p.held {
 		r.failf("drain a receiver: %v", err)

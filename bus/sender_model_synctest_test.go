@@ -5,6 +5,7 @@ package bus_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -88,6 +89,21 @@ func TestSender_model(t *testing.T) {
 				rt.Error(p)
 			}
 		})
+	}
+}
+
+// Calls of SendAcked wait for a receiver that is lost. The rival that comes has what they send after
+// that, and not what they sent before it.
+func TestSender_modelOfWaitingCalls(t *testing.T) {
+	c := senderCase{slice: 1, ops: []senderOp{
+		{1, 1, 0, 12}, {19, 1, 2, 11}, {18, 1, 4, 46}, {8, 1, 0, 1}, {2, 1, 1, 1}, {7, 0, 0, 6}, {2, 1, 0, 45}, {8, 0, 4, 57}, {15, 1, 2, 11}, {3, 1, 1, 4},
+		{5, 0, 4, 34}, {11, 0, 3, 57}, {18, 0, 3, 30}, {6, 0, 1, 1}, {0, 1, 0, 60}, {18, 0, 1, 28}, {8, 0, 0, 29}, {15, 0, 0, 16}, {20, 0, 1, 38}, {0, 1, 0, 4},
+	}}
+	for i := range c.policies {
+		c.policies[i] = bus.Policy{Kind: bus.Disconnect, After: 500 * time.Millisecond}
+	}
+	for _, p := range c.run(t) {
+		t.Error(p)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestSubscriber_fallsBackAndSaysWhy(t *testing.T) {
 		want  string
 	}{
 		{"the better way is refused", func(b *bed, name netip.AddrPort) { b.near.Refuse(name) }, time.Millisecond, "near: by near: netio: open endpoint 10.0.0.1:40000: connection refused"},
-		{"it does not answer", func(b *bed, name netip.AddrPort) { b.near.Partition(anybody, name) }, 1100 * time.Millisecond, "near: no answer yet when another way was ready"},
+		{"it does not answer", func(b *bed, name netip.AddrPort) { b.near.Partition(anybody, name) }, 4100 * time.Millisecond, "near: no answer yet when another way was ready"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ package etcd_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,11 +41,11 @@ func TestDirectory_updateWhileAway(t *testing.T) {
 	}
 }
 
-// TestDirectory_withdrawWhileAway fails, and is done when the servers are back.
+// TestDirectory_withdrawWhileAway fails after a while, and is done when the servers are back.
 func TestDirectory_withdrawWhileAway(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
-	publisher, d := open(t, server, patient), open(t, server, patient)
+	publisher, d := open(t, server, patient, usual), open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
 	directorytest.Announce(t, publisher, directorytest.Entry("b", 1))
 	wantEntries(t, d, "a", "b")
@@ -66,11 +67,30 @@ func TestDirectory_withdrawWhileAway(t *testing.T) {
 	}
 }
 
+// TestDirectory_withdrawUntilTheServersAreBack: the first try fails, and one of the next ones does not.
+func TestDirectory_withdrawUntilTheServersAreBack(t *testing.T) {
+	t.Parallel()
+	server := embedded.Start(t)
+	publisher := open(t, server, patient)
+	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
+	server.Stop()
+	withdrawn := make(chan error, 1)
+	go func() { withdrawn <- a.Withdraw() }()
+	until(t, "try that fails", func() bool {
+		return slices.ContainsFunc(publisher.Stats().Requests, func(r directory.RequestStats) bool { return r.Kind == "withdraw" && r.Failures > 0 })
+	})
+	server.Start()
+	if err := <-withdrawn; err != nil {
+		t.Errorf("got %v from Withdraw, want nil", err)
+	}
+	wantEntries(t, open(t, server))
+}
+
 // TestDirectory_Announce_againWhileTheWithdrawalWaits replaces the entry.
 func TestDirectory_Announce_againWhileTheWithdrawalWaits(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
-	publisher := open(t, server, patient)
+	publisher := open(t, server, patient, usual)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
 	server.Stop()
 	if err := a.Withdraw(); err == nil {

@@ -19,6 +19,9 @@ import (
 // quick lets Announce give up soon.
 func quick(c *etcd.Config) { c.AnnounceTimeout = 100 * time.Millisecond }
 
+// usual has Withdraw give up when it does by default.
+func usual(c *etcd.Config) { c.RequestTimeout = 0 }
+
 // patient outlives an election and what a loaded machine adds.
 func patient(c *etcd.Config) { c.Expiry = 20 * time.Second }
 

@@ -94,8 +94,9 @@ func (r *registration) Update(e directory.Entry) error {
 	return err
 }
 
-// Withdraw removes the entry, as directory.Registration says. After an error it is tried
-// again in the background while the Directory is open.
+// Withdraw removes the entry, as directory.Registration says. It tries again while the servers
+// are away, since they may just start. After an error that goes on in the background while
+// the Directory is open.
 //
 //   - Errors: *ServerError.
 //   - Blocks: for the servers, at most Config.RequestTimeout.
@@ -109,7 +110,7 @@ func (r *registration) Withdraw() error {
 	r.withdrawn = true
 	r.retry = time.Time{}
 	r.End()
-	return d.await(r, d.config.RequestTimeout, func(error) bool { return true })
+	return d.await(r, d.config.RequestTimeout, func(err error) bool { return !errors.Is(err, ErrAway) })
 }
 
 // await returns when r is settled, and why it is not if that takes too long. The lock is

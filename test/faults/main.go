@@ -43,11 +43,11 @@ type options struct {
 
 func run() int {
 	var o options
-	flag.StringVar(&o.only, "only", "", "run the rows whose number and name match this `regexp`")
+	flag.StringVar(&o.only, "only", "", "run the rows whose number, or number and name, match this `regexp`")
 	flag.BoolVar(&o.quick, "quick", false, "run the rows of the selection of five minutes")
 	flag.BoolVar(&o.list, "list", false, "list the rows, and run none")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many rows run at a time")
-	flag.StringVar(&o.doc, "doc", "", "write the table into this `file`")
+	flag.StringVar(&o.doc, "doc", "", "write the whole table into this `file`")
 	flag.StringVar(&o.keep, "keep", "", "`folder` for what the processes say, which is kept; it must not exist")
 	flag.Parse()
 	selected, err := choose(o)
@@ -123,8 +123,12 @@ func read(path string) string {
 
 // choose returns the rows of the options.
 //
-// Errors: that of the regular expression; what is wrong with the rows; one if there are none.
+// Errors: that of the regular expression; what is wrong with the rows; one if there are none, or only some for a
+// document.
 func choose(o options) ([]table.Row, error) {
+	if o.doc != "" && (o.quick || o.only != "") {
+		return nil, fmt.Errorf("-doc %s: it has all rows: leave out -only and -quick", o.doc)
+	}
 	only, err := regexp.Compile(o.only)
 	if err != nil {
 		return nil, fmt.Errorf("-only %s: %w", o.only, err)
@@ -134,10 +138,14 @@ func choose(o options) ([]table.Row, error) {
 		return nil, fmt.Errorf("the rows: %s", wrong)
 	}
 	all = slices.DeleteFunc(all, func(r table.Row) bool {
-		return !only.MatchString(r.Number+" "+r.Name) || o.quick && !r.Quick
+		return !only.MatchString(r.Number) && !only.MatchString(r.Number+" "+r.Name) || o.quick && !r.Quick
 	})
 	if len(all) == 0 {
-		return nil, fmt.Errorf("-only %s: no row matches", o.only)
+		among := ""
+		if o.quick {
+			among = " of -quick"
+		}
+		return nil, fmt.Errorf("-only %q: no row%s has such a number, or number and name: -list shows them; '^2$' is row 2, and '^5' all that begin with a 5", o.only, among)
 	}
 	return all, nil
 }

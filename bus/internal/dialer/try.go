@@ -26,7 +26,7 @@ const backendHeadStart = time.Second
 // nameHeadStart is the same for a name within the host. One that no process has fails at once. A peer that
 // is silent there has the connection, and stands still, or commits its pool for its first reader: 64 MiB take 40 ms,
 // and 4 GiB 1.6 s. By a worse way it would go as long as the connection lasts.
-const nameHeadStart = 5 * time.Second
+const nameHeadStart = 4 * time.Second
 
 // maxOpening is how many addresses of a peer are opened at a time. Those that are not its
 // addresses any more may be as many again: they keep back none that is new.

@@ -54,12 +54,12 @@ func Main(args []string) int {
 // common is what both programs have.
 type common struct {
 	*flag.FlagSet
-	bus, backend, shmFolder, record, name    string
-	cert, key, ca, revoked, policy           string
-	heartbeat, timeout, reconnect, lookEvery time.Duration
-	refuse                                   string
-	says                                     bool // vitals
-	expiry                                   time.Duration
+	bus, backend, shmFolder, record, name string
+	cert, key, ca, revoked, policy        string
+	heartbeat, timeout, lookEvery         time.Duration
+	refuse                                string
+	says                                  bool // vitals
+	expiry                                time.Duration
 
 	mu  sync.Mutex
 	out io.Writer
@@ -78,7 +78,6 @@ func (c *common) flags() {
 	c.StringVar(&c.policy, "acl", "", "policy")
 	c.DurationVar(&c.heartbeat, "heartbeat", time.Second, "interval")
 	c.DurationVar(&c.timeout, "timeout", 3*time.Second, "silence that ends a connection")
-	c.DurationVar(&c.reconnect, "reconnect", time.Second, "longest pause before another try")
 	c.DurationVar(&c.expiry, "expiry", 0, "how long an instance gives no sign of life before its entry is gone; 0: as the directory has it")
 	c.BoolVar(&c.says, "vitals", false, "write down how many goroutines there are, beside the record")
 	c.StringVar(&c.refuse, "refuse", "", "call of the system that fails: memfd or seals")
@@ -95,9 +94,10 @@ type Line struct {
 	Err      string `json:"err,omitempty"`
 	Instance string `json:"instance,omitempty"` // of the program itself: "ready"
 
-	Count    int   `json:"count,omitempty"`    // of strangers: connections
-	Answered int   `json:"answered,omitempty"` // of these, to which anything was sent
-	Took     int64 `json:"took,omitempty"`     // nanoseconds until the last one was closed by the other side
+	Count      int   `json:"count,omitempty"`      // of strangers: connections
+	Handshakes int   `json:"handshakes,omitempty"` // of these, with a handshake of TLS that the other side has answered to its end
+	Answered   int   `json:"answered,omitempty"`   // of these, on which an answer of HTTP with the status 200 has begun
+	Took       int64 `json:"took,omitempty"`       // nanoseconds until the last one was closed by the other side
 }
 
 // say writes a line.

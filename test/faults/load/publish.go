@@ -38,7 +38,7 @@ type publisher struct {
 	bytes                 int
 	queueBytes, poolBytes int
 	cache                 int
-	drain, maxStall       time.Duration
+	drain                 time.Duration
 	usr1                  bool
 	canary                string
 
@@ -63,7 +63,6 @@ func publish(c *common, args []string) int {
 	c.IntVar(&p.poolBytes, "pool-bytes", 32<<20, "of all messages that wait")
 	c.IntVar(&p.cache, "cache", 0, "messages of a tag that are kept")
 	c.DurationVar(&p.drain, "drain", 30*time.Second, "longest time of Drain")
-	c.DurationVar(&p.maxStall, "max-stall", 0, "MaxStall")
 	c.StringVar(&p.canary, "canary", "", "break a promise at message 100 of tag 1, to see that it is noticed: skip, double or change")
 	c.BoolVar(&p.usr1, "usr1", false, "wait for SIGUSR1, too, before publishing")
 	_ = c.Parse(args) // flag.ExitOnError
@@ -100,8 +99,7 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 		p.handle, err = n.NewPublisher(bus.PublisherConfig{
 			Common: p.settings(p.event), Listening: bus.Listening{Listen: netip.AddrPortFrom(address, uint16(p.port))}, Tags: serves,
 			Sending: bus.Sending{
-				QueueBytes: p.queueBytes, PoolBytes: p.poolBytes, MaxMessageBytes: 1 << 16,
-				CacheMessages: p.cache, MaxStall: p.maxStall,
+				QueueBytes: p.queueBytes, PoolBytes: p.poolBytes, MaxMessageBytes: 1 << 16, CacheMessages: p.cache,
 			},
 		})
 	}
@@ -192,7 +190,7 @@ func (p *publisher) one(sent *check.Sent, payload []byte) bool {
 	called := time.Now()
 	sent.Tried++
 	err := p.message(sent, payload)
-	sent.Waited = max(sent.Waited, uint64(time.Since(called)))
+	sent.Waited += uint64(time.Since(called))
 	if err != nil {
 		sent.Tried-- // an error means that no subscriber gets the message
 		if p.stop.Err() == nil {
@@ -244,7 +242,7 @@ func (p *publisher) end(sent []check.Sent, owed []check.Owed) error {
 				break
 			}
 			owed[slot] = check.Owed{
-				Subscriber: check.NameOf(gone.Peer.Instance), Publisher: check.NameOf(p.handle.Instance()), Tag: uint64(lost.Tag),
+				Subscriber: check.NameOf(gone.Peer.Instance), Tag: uint64(lost.Tag),
 				Told: check.Told{
 					check.Full: lost.Losses.Full, check.Memory: lost.Losses.Memory, check.Connection: lost.Losses.Connection,
 					check.LeftOut: lost.Losses.LeftOut,

@@ -8,11 +8,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"os/signal"
 	"sync"
 	"sync/atomic"
@@ -23,21 +21,31 @@ import (
 // crowd is many connections that are not from programs of the bus.
 type crowd struct {
 	*common
-	to, mode string
-	n        int
+	to, mode, hello string
+	n               int
 
-	refused, closed, answered atomic.Int64
-	longest                   atomic.Int64 // nanoseconds until one was closed by the other side
+	refused, closed, handshakes, answered atomic.Int64
+	longest                               atomic.Int64 // nanoseconds until one was closed by the other side
 }
 
+// The beginning of what a program of the bus says first, and of that in TLS. Each announces 300 bytes.
+const (
+	plainHello  = "\x2c\x01\x00\x00TAGBUS\x01\x00"
+	secureHello = "\x16\x03\x01\x01\x2c\x01\x00\x01\x28\x03\x03\x00"
+)
+
 // strangers is the program: it opens connections and does with each what -mode says, until SIGTERM. It says
-// "done" with the counts when all are open, or refused, and again when all are closed.
+// "dialed" with how many are open when each is or was refused, and "closed" with the counts when all are closed.
 func strangers(c *common, args []string) int {
-	s := &crowd{common: c}
+	s := &crowd{common: c, hello: plainHello}
 	c.StringVar(&s.to, "to", "", "address")
-	c.StringVar(&s.mode, "mode", "idle", "idle, slow, cut, random, http, tls, or lengths")
+	c.StringVar(&s.mode, "mode", "idle", "idle, slow, cut, random, http, unread, tls or lengths")
 	c.IntVar(&s.n, "n", 1000, "connections")
+	secure := c.Bool("secure", false, "a hello is that of TLS")
 	_ = c.Parse(args) // flag.ExitOnError
+	if *secure {
+		s.hello = secureHello
+	}
 	stop, end := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer end()
 	c.say(Line{What: "ready"})
@@ -49,30 +57,36 @@ func strangers(c *common, args []string) int {
 	dialed.Wait()
 	c.say(Line{What: "dialed", Count: s.n - int(s.refused.Load())})
 	all.Wait()
-	c.say(Line{What: "closed", Count: int(s.closed.Load()), Answered: int(s.answered.Load()), Took: s.longest.Load()})
+	c.say(Line{
+		What: "closed", Count: int(s.closed.Load()), Took: s.longest.Load(),
+		Handshakes: int(s.handshakes.Load()), Answered: int(s.answered.Load()),
+	})
 	return 0
 }
 
-// hello is how that of a program of the bus begins.
-const hello = "\x2c\x01\x00\x00TAGBUS\x01\x00"
-
-// one is one connection.
+// one is one connection. It ends by the other side, or with the program.
 func (s *crowd) one(stop context.Context, dialed func()) {
-	d := net.Dialer{Timeout: 30 * time.Second}
+	d := net.Dialer{Timeout: 2 * time.Minute} // more than a machine stands still
 	conn, err := d.DialContext(stop, "tcp", s.to)
-	dialed()
 	if err != nil {
 		s.refused.Add(1)
+		dialed()
 		return
 	}
+	dialed()
 	begun := time.Now()
+	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(stop, func() { _ = conn.Close() })()
-	go s.talk(stop, conn)
-	n, _ := io.Copy(io.Discard, conn) // how it ends does not matter
-	if n > 0 {
-		s.answered.Add(1)
+	switch s.mode {
+	case "tls":
+		s.shake(stop, conn)
+	case "unread":
+		go s.talk(stop, conn)
+		s.unread(stop, conn)
+	default:
+		go s.talk(stop, conn)
 	}
-	_ = conn.Close()
+	_, _ = io.Copy(io.Discard, conn) // how it ends does not matter
 	if stop.Err() == nil {
 		s.closed.Add(1)
 		for took := int64(time.Since(begun)); ; {
@@ -83,37 +97,49 @@ func (s *crowd) one(stop context.Context, dialed func()) {
 	}
 }
 
-// talk says what the mode wants.
+// shake makes a handshake without a certificate. The other side may refuse that afterwards.
+func (s *crowd) shake(stop context.Context, conn net.Conn) {
+	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // a stranger
+	if client.HandshakeContext(stop) == nil {
+		s.handshakes.Add(1)
+	}
+}
+
+// unread reads where an answer begins, and nothing more until the end of the program.
+func (s *crowd) unread(stop context.Context, conn net.Conn) {
+	const ok = "HTTP/1.1 200"
+	begin := make([]byte, len(ok))
+	if _, err := io.ReadFull(conn, begin); err == nil && string(begin) == ok {
+		s.answered.Add(1)
+	}
+	<-stop.Done()
+}
+
+// talk says what the mode wants. An error is the end of the connection, which the reader sees.
 func (s *crowd) talk(stop context.Context, conn net.Conn) {
-	var err error
 	switch s.mode {
 	case "idle":
-	case "slow": // a byte each second of a hello of 300 bytes
+	case "slow": // a byte of a hello each second
+		var err error
 		for i := 0; err == nil && stop.Err() == nil; i++ {
-			_, err = conn.Write([]byte{hello[i%len(hello)]})
+			_, err = conn.Write([]byte{s.hello[i%len(s.hello)]})
 			select {
 			case <-time.After(time.Second):
 			case <-stop.Done():
 			}
 		}
-	case "cut": // half a hello, and the end
-		if _, err = io.WriteString(conn, hello); err == nil {
-			err = conn.(*net.TCPConn).CloseWrite()
+	case "cut": // a part of a hello, and the end
+		if _, err := io.WriteString(conn, s.hello); err == nil {
+			_ = conn.(*net.TCPConn).CloseWrite()
 		}
 	case "random":
-		_, err = conn.Write(noise(4096))
+		_, _ = conn.Write(noise(4096))
 	case "http":
-		_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: tagbus\r\n\r\n"))
-	case "tls":
-		client := tls.Client(struct {
-			net.Conn
-		}{conn}, &tls.Config{InsecureSkipVerify: true}) // a stranger
-		err = client.HandshakeContext(stop)
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: tagbus\r\n\r\n")
+	case "unread": // answers of 30 MB, more than the buffers of a connection take
+		_, _ = conn.Write(bytes.Repeat([]byte("GET /static/style.css HTTP/1.1\r\nHost: "+s.to+"\r\n\r\n"), 2000))
 	case "lengths": // of frames that cannot be
-		_, err = conn.Write(bytes.Repeat([]byte{0xff}, 64))
-	}
-	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) {
-		_ = conn.Close()
+		_, _ = conn.Write(bytes.Repeat([]byte{0xff}, 64))
 	}
 }
 

@@ -24,12 +24,14 @@ import (
 // Churned is the first tag of those that are subscribed to with -churn.
 const Churned tags.Tag = 0x1000
 
-// Policies are those of the tags from 1 on, unless flags say otherwise.
-const Policies = "block,drop-newest,drop-oldest,latest,sample:3,disconnect:5s"
+// Policies are those of the tags from 1 on.
+var Policies = []string{"block", "drop-newest", "drop-oldest", "latest", "sample:3", "disconnect:5s"}
+
+// longestPause is how long a subscriber waits before another try to connect, at most.
+const longestPause = time.Second
 
 type subscriber struct {
 	*common
-	policies string
 	takes    []take
 	all      bool // tags of which nothing has come are written down, too
 	slots    int
@@ -55,13 +57,12 @@ const (
 	lagsFor = 4 * time.Second
 )
 
-// subscribe is the program: it subscribes to tag 1 with the first policy, to tag 2 with the second, and so on,
-// or as -take says, until SIGTERM. SIGUSR2 makes it lag for a while.
+// subscribe is the program: it subscribes to tag 1 with the first of Policies, to tag 2 with the second, and so
+// on, or as -take says, until SIGTERM. SIGUSR2 makes it lag for a while.
 func subscribe(c *common, args []string) int {
 	s := &subscriber{common: c, laggard: make(chan os.Signal, 1)}
 	signal.Notify(s.laggard, syscall.SIGUSR2)
-	c.StringVar(&s.policies, "policies", Policies, "of tags 1, 2 and so on")
-	c.Func("take", "`POLICY=TAGS` in the place of -policies, any number of times", s.take)
+	c.Func("take", "`POLICY=TAGS` in the place of Policies, any number of times", s.take)
 	c.IntVar(&s.slots, "slots", Slots, "how many streams there are at a time, of publishers that are not judged")
 	c.DurationVar(&s.slow, "slow", 0, "how long the handler takes for each message of tag 1")
 	c.IntVar(&s.panics, "panic-every", 0, "message of tag 1 at which the handler panics, after it was counted")
@@ -87,7 +88,7 @@ func (s *subscriber) run() int {
 	if err != nil {
 		return s.failed(2, err)
 	}
-	handle, err := n.NewSubscriber(bus.SubscriberConfig{Common: s.settings(s.told), Dialing: bus.Dialing{ReconnectMax: s.reconnect}})
+	handle, err := n.NewSubscriber(bus.SubscriberConfig{Common: s.settings(s.told), Dialing: bus.Dialing{ReconnectMax: longestPause}})
 	if err != nil {
 		return s.failed(2, errors.Join(err, n.Close()))
 	}
@@ -128,7 +129,7 @@ func (s *subscriber) subscriptions(handle *bus.Subscriber) (subs []*bus.Subscrip
 	return subs, nil
 }
 
-// expect makes takes of -policies, if there are none.
+// expect makes takes of Policies, if there are none.
 //
 // Errors: those of take.
 func (s *subscriber) expect() error {
@@ -136,10 +137,7 @@ func (s *subscriber) expect() error {
 		return nil
 	}
 	s.all = true
-	for i, text := range strings.Split(s.policies, ",") {
-		if text == "" {
-			continue
-		}
+	for i, text := range Policies {
 		if err := s.take(fmt.Sprintf("%s=%d", text, i+1)); err != nil {
 			return err
 		}

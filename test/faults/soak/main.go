@@ -87,7 +87,7 @@ func run() int {
 	}()
 	s.run(ctx)
 	wrong := s.report(os.Stdout)
-	_ = s.Close() // nothing depends on it
+	s.Close()
 	if wrong {
 		fmt.Fprintln(os.Stdout, "what the processes said is in", dir)
 		return 1

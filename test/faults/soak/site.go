@@ -86,7 +86,7 @@ func newSite(o options, dir string) (*site, error) {
 	s.audit = audit.New(time.Now, s.problemLocked)
 	s.levels = levels{warm: max(20*time.Second, total/8), least: max(40*time.Second, total/8), rows: make(map[string]*[len(kinds)]level), problem: s.problemLocked}
 	s.faultsEnd = s.began.Add(total - min(45*time.Second, total/3))
-	if s.ca, err = pki.New(filepath.Join(b.Dir, "pki"), "ca"); err != nil {
+	if s.ca, err = pki.New(filepath.Join(b.Dir, "pki")); err != nil {
 		return nil, err
 	}
 	s.plan()

@@ -92,7 +92,8 @@ func New(dir string) (*Bed, error) {
 	}
 	for _, host := range []Host{b.A, b.B} {
 		if err := b.Run("ip", "netns", "add", host.Name); err != nil {
-			return nil, errors.Join(err, b.Close())
+			b.Close()
+			return nil, err
 		}
 		b.Undo(func() { _ = b.Run("ip", "netns", "del", host.Name) })
 	}
@@ -104,7 +105,8 @@ func New(dir string) (*Bed, error) {
 	}
 	for _, line := range lines {
 		if err := b.IP(line); err != nil {
-			return nil, errors.Join(err, b.Close())
+			b.Close()
+			return nil, err
 		}
 	}
 	return b, nil
@@ -130,19 +132,33 @@ func (b *Bed) IP(line string) error {
 //
 // Errors: that of the command, with what it said.
 func (*Bed) Run(name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
-	}
-	return nil
+	_, err := output(name, args...)
+	return err
 }
 
 // On runs a command on a host.
 //
 // Errors: that of the command, with what it said.
 func (b *Bed) On(h Host, args ...string) error {
-	return b.Run("ip", append([]string{"netns", "exec", h.Name}, args...)...)
+	_, err := b.Output(h, args...)
+	return err
+}
+
+// Output runs a command on a host, and returns what it said.
+//
+// Errors: that of the command, with what it said.
+func (*Bed) Output(h Host, args ...string) (string, error) {
+	return output("ip", append([]string{"netns", "exec", h.Name}, args...)...)
+}
+
+func output(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
 }
 
 // Undo has something done when the bed is closed. What was last given comes first.
@@ -153,9 +169,7 @@ func (b *Bed) Undo(f func()) {
 }
 
 // Close kills all processes, and takes the bed down. The folder stays.
-//
-// Errors: none so far; it is there for those that close.
-func (b *Bed) Close() error {
+func (b *Bed) Close() {
 	b.mu.Lock()
 	processes, undo := b.processes, b.undo
 	b.processes, b.undo = nil, nil
@@ -166,7 +180,6 @@ func (b *Bed) Close() error {
 	for i := len(undo) - 1; i >= 0; i-- {
 		undo[i]()
 	}
-	return nil
 }
 
 // Process is a child on a host, in a process group of its own.

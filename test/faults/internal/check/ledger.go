@@ -25,7 +25,7 @@ type Sent struct {
 	Tag       uint64
 	Tried     uint64 // begun to publish: one more than Accepted if the process was killed in between
 	Accepted  uint64 // Publish has returned nil
-	Waited    uint64 // nanoseconds that the longest call took
+	Waited    uint64 // nanoseconds that all calls took
 	Drained   uint64 // 1: Drain has returned nil; 2: it has returned an error
 }
 
@@ -81,7 +81,6 @@ type Got struct {
 // Owed is what a publisher has told of the losses of one subscriber of one tag.
 type Owed struct {
 	Subscriber Name
-	Publisher  Name
 	Tag        uint64
 	Told       Told
 }

@@ -29,10 +29,11 @@ type Authority struct {
 // New makes a CA in a folder, which it makes, too.
 //
 // Errors: those of the files and of package x509.
-func New(dir, name string) (*Authority, error) {
+func New(dir string) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	const name = "ca"
 	a := &Authority{File: filepath.Join(dir, name+".pem"), dir: dir, issued: make(map[string]*x509.Certificate)}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,

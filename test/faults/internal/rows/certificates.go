@@ -22,9 +22,10 @@ var certificates = []table.Row{
 	{
 		Number: "50", Name: "a certificate is of another CA", Inject: "that of a subscriber",
 		Promise: "it is told within 5 s and gets no message; the other subscriber goes on", Directories: both, Ways: []string{table.TLS}, Quick: true,
+		Struck: table.Counts{"stranger told certificate or handshake": 1},
 		Run: func(c *table.Case) {
 			c.CA()
-			foreign, err := pki.New(filepath.Join(c.Dir, "foreign"), "ca")
+			foreign, err := pki.New(filepath.Join(c.Dir, "foreign"))
 			c.Must(err)
 			cert, key, err := foreign.Issue("stranger", time.Hour)
 			c.Must(err)
@@ -49,6 +50,7 @@ var certificates = []table.Row{
 	{
 		Number: "50b", Name: "a certificate ends under load", Inject: "that of a subscriber, 6 s after it is issued",
 		Promise: "its connection ends within 5 s of that; the other subscriber goes on", Ways: []string{table.TLS}, Quick: true,
+		Struck: table.Counts{"publisher told lost": 1},
 		Run: func(c *table.Case) {
 			publisher, other := c.Publisher("publisher", c.A, "-usr1", "-subscribers", "2"), (*table.Program)(nil)
 			publisher.Says("ready")
@@ -68,6 +70,7 @@ var certificates = []table.Row{
 	{
 		Number: "50c", Name: "a certificate is revoked under load", Inject: "that of a subscriber, in the list of the publisher",
 		Promise: "its connection ends within 5 s; the other subscriber goes on", Ways: []string{table.TLS}, Quick: true,
+		Struck: table.Counts{"publisher told lost": 1, "victim told lost": 1},
 		Run: func(c *table.Case) {
 			list, err := c.CA().Revoke()
 			c.Must(err)
@@ -86,6 +89,7 @@ var certificates = []table.Row{
 	{
 		Number: "50d", Name: "a policy takes back what a subscriber may have", Inject: "its rule is removed from the policy of the publisher",
 		Promise: "it gets no message after 5 s; the other subscriber goes on", Ways: []string{table.TLS},
+		Struck: table.Counts{"publisher told may not subscribe": 1},
 		Run: func(c *table.Case) {
 			policy := filepath.Join(c.Dir, "policy.json")
 			allow := func(subscribers ...string) {
@@ -97,9 +101,11 @@ var certificates = []table.Row{
 				c.Must(os.Rename(policy+".new", policy))
 			}
 			allow("victim", "other")
-			_, victim, other := c.Begin("-acl", policy, "-look", look.String())
+			publisher, victim, other := c.Begin("-acl", policy, "-look", look.String())
 			c.Lossless()
+			at := c.Now()
 			allow("other")
+			publisher.ToldWhy("refused", "may not subscribe", at, 5*time.Second)
 			var before uint64
 			c.Until("no message comes", 5*time.Second, func() bool {
 				before = victim.Delivered(0)
@@ -114,6 +120,7 @@ var certificates = []table.Row{
 	{
 		Number: "50e", Name: "certificates are renewed under load", Inject: "those of all, which end after 30 s",
 		Promise: "that ends no connection; when the old ones end, connections come back within 8 s, and with a -cache nothing is lost but by a policy", Ways: []string{table.TLS},
+		Struck: table.Counts{"victim told lost": 1},
 		Run: func(c *table.Case) {
 			c.Valid = 30 * time.Second // a machine that stands still has them reissued in time
 			issued := c.Now()
@@ -127,9 +134,7 @@ var certificates = []table.Row{
 				c.Must(err)
 			}
 			ends := issued + int64(30*time.Second)
-			for c.Now() < ends {
-				table.Idle(100 * time.Millisecond)
-			}
+			c.IdleUntil(ends, 0)
 			victim.Told("lost", ends-int64(tick), 2*tick)
 			if l := victim.Says("lost"); l.At < ends-int64(tick) {
 				c.Fail("victim was told lost %v before its certificate ended: %s", time.Duration(ends-l.At), l.Err)

@@ -5,16 +5,20 @@
 package rows
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/test/faults/internal/bed"
 	"tagbus/test/faults/internal/table"
 )
 
@@ -26,7 +30,7 @@ var directories = []table.Row{
 	{
 		Number: "24", Name: "the disk of the directory is full", Inject: "a tmpfs filled to the last byte, 8 s",
 		Promise: "messages flow; a subscriber that comes meanwhile finds the publisher; a publisher that starts afterwards is found within 5 s",
-		Quick:   true,
+		Quick:   true, Struck: table.Counts{"writes refused": 1},
 		Run: func(c *table.Case) {
 			c.Must(os.Mkdir(c.Bus, 0o755))
 			c.Must(unix.Mount("tmpfs", c.Bus, "tmpfs", 0, "size=256k"))
@@ -37,7 +41,7 @@ var directories = []table.Row{
 			filler := filepath.Join(c.Bus, "filler")
 			fill(c, filler)
 			table.Idle(8 * time.Second)
-			late(c, victim, other)
+			letIn(c, found, victim, other)
 			victim.NotTold("lost", at)
 			c.Must(os.Remove(filler))
 			after(c)
@@ -45,17 +49,18 @@ var directories = []table.Row{
 		},
 	},
 	{
-		Number: "25", Name: "files of the directory are garbage", Inject: "random bytes, half an entry and an empty file, as entries",
-		Promise: "each is told, and passed over: a subscriber that comes finds the publisher within 5 s", Quick: true,
-		Run: func(c *table.Case) { planted(c, garbage) },
+		Number: "25", Name: "files of the directory are garbage", Inject: "random bytes, half an entry, an empty file and 100 kB of one letter, as entries, and beside those of clients",
+		Promise: "each is told that is beside the entry of a publisher, and all are passed over: a subscriber that comes finds the publisher within 5 s", Quick: true,
+		Struck: table.Counts{"files told": 4},
+		Run:    func(c *table.Case) { planted(c, garbage) },
 	},
 	{
-		Number: "26", Name: "files of the directory are traps", Inject: "a FIFO, a symbolic link to nowhere, one to /dev/zero, a file of 1 GiB, a folder, as entries",
-		Promise: "as 25; nothing waits for them", Run: func(c *table.Case) { planted(c, traps) },
+		Number: "26", Name: "files of the directory are traps", Inject: "a FIFO, a symbolic link to nowhere, one to /dev/zero, a file of 1 GiB, a folder, as entries, and beside those of clients",
+		Promise: "as 25; nothing waits for them", Struck: table.Counts{"files told": 5}, Run: func(c *table.Case) { planted(c, traps) },
 	},
 	{
 		Number: "27", Name: "the folder of the directory is gone", Inject: "renamed, 4 s, and put back", Promise: "messages flow; after it a subscriber that comes finds the publisher within 5 s",
-		Quick: true,
+		Quick: true, Struck: table.Counts{again: 1},
 		Run: func(c *table.Case) {
 			_, victim, other := c.Begin()
 			c.Lossless()
@@ -63,15 +68,17 @@ var directories = []table.Row{
 			c.Must(os.Rename(c.Bus, c.Bus+".away"))
 			table.Idle(4 * time.Second)
 			flow(c.Now(), 5*time.Second, victim, other)
-			_ = os.RemoveAll(c.Bus) // a publisher may have made it again
+			c.Count(again, len(entries(c)))
+			_ = os.RemoveAll(c.Bus) // the publisher has made it again
 			c.Must(os.Rename(c.Bus+".away", c.Bus))
 			victim.NotTold("lost", at)
-			late(c, victim, other)
+			letIn(c, found, victim, other)
 			c.Finish()
 		},
 	},
 	{
 		Number: "27b", Name: "the folder of the directory is removed", Inject: "rm -r, with all entries", Promise: "the publisher announces itself again: a subscriber that comes finds it within 15 s; messages flow",
+		Struck: table.Counts{again: 1},
 		Run: func(c *table.Case) {
 			_, victim, other := c.Begin()
 			c.Lossless()
@@ -80,6 +87,7 @@ var directories = []table.Row{
 			s := c.Subscriber("late", c.B)
 			s.Late = true
 			s.Told("complete", at, 15*time.Second)
+			c.Count(again, len(entries(c)))
 			flow(c.Now(), 5*time.Second, victim, other)
 			victim.NotTold("lost", at)
 			c.Finish()
@@ -87,7 +95,7 @@ var directories = []table.Row{
 	},
 	{
 		Number: "38", Name: "two publishers have the same tags", Inject: "another one with the tags of the first", Promise: "each subscriber is told, and gets the messages of both, each in order",
-		Directories: both, Ways: all,
+		Directories: both, Ways: all, Struck: table.Counts{"victim told duplicate": 1, "other told duplicate": 1},
 		Run: func(c *table.Case) {
 			_, victim, other := c.Begin()
 			c.Lossless()
@@ -103,57 +111,53 @@ var directories = []table.Row{
 	{
 		Number: "etcd 1", Name: "the only server of a directory is killed and starts again", Inject: "SIGKILL of tagbus-directory, 6 s",
 		Promise:     "messages flow; after it a subscriber that comes finds the publisher within 15 s",
-		Directories: []string{table.Etcd}, Ways: all, Needs: []string{"ss"}, Quick: true,
+		Directories: []string{table.Etcd}, Ways: all, Quick: true, Struck: table.Counts{"victim told do not answer": 1},
 		Run: func(c *table.Case) {
-			publisher, victim, other := c.Begin()
+			_, victim, other := c.Begin()
 			c.Lossless()
 			at := c.Now()
 			c.Server.Kill()
-			table.Idle(6 * time.Second)
+			victim.ToldWhy("problem", "do not answer", at, found)
+			c.IdleUntil(at, 6*time.Second)
 			flow(c.Now(), 5*time.Second, victim, other)
 			c.StartServer()
-			again(c, at, publisher, victim, other)
+			back(c, at, victim, other)
 		},
 	},
 	{
 		Number: "etcd 2", Name: "the only server of a directory stands still", Inject: "SIGSTOP of tagbus-directory, longer than the entries live, 15 s",
-		Promise: "as etcd 1", Directories: []string{table.Etcd}, Ways: all, Needs: []string{"ss"},
+		Promise: "as etcd 1", Directories: []string{table.Etcd}, Ways: all, Struck: table.Counts{"requests without an answer": 1},
 		Run: func(c *table.Case) {
-			publisher, victim, other := c.Begin()
+			_, victim, other := c.Begin()
 			c.Lossless()
 			at := c.Now()
 			c.Must(c.Server.Signal(syscall.SIGSTOP))
-			table.Idle(15 * time.Second)
+			if c.On(c.A, c.Tools.Directory, "status", "--at", bed.AddressA) != nil {
+				c.Count("requests without an answer", 1)
+			}
+			c.IdleUntil(at, 15*time.Second)
 			flow(c.Now(), 5*time.Second, victim, other)
 			c.Must(c.Server.Signal(syscall.SIGCONT))
-			again(c, at, publisher, victim, other)
+			back(c, at, victim, other)
 		},
 	},
 }
 
-// again lets a subscriber in after the directory was away, and ends the case.
-func again(c *table.Case, at int64, publisher, victim, other *table.Program) {
-	begun := c.Now()
-	s := c.Subscriber("late", c.Far())
-	s.Late = true
-	s.Told("complete", begun, 15*time.Second)
-	flow(c.Now(), 5*time.Second, victim, other, s)
+// again is what shows that publishers have lost their folder: entries that they have written again.
+const again = "entries written again"
+
+// back lets a subscriber in after the directory was away, and ends the case.
+func back(c *table.Case, at int64, victim, other *table.Program) {
+	letIn(c, 15*time.Second, victim, other)
 	victim.NotTold("lost", at)
-	// One that ends before says that its entry could not be removed, which is no fault of it.
-	c.Until("the publisher reaches the directory", 15*time.Second, func() bool {
-		out, err := exec.Command("ip", "netns", "exec", c.A.Name, "ss", "-Htnp", "state", "established", "dport", "=", "2379").Output()
-		return err == nil && strings.Contains(string(out), fmt.Sprintf("pid=%d,", publisher.PID()))
-	})
 	c.Finish()
 }
 
-// late lets a subscriber in.
-func late(c *table.Case, programs ...*table.Program) {
-	begun := c.Now()
-	s := c.Subscriber("late", c.Far())
-	s.Late = true
-	s.Told("complete", begun, found)
-	flow(c.Now(), 5*time.Second, append(programs, s)...)
+// entries returns the files of publishers.
+func entries(c *table.Case) []string {
+	files, err := filepath.Glob(filepath.Join(c.Bus, "*.jsonl"))
+	c.Must(err)
+	return files
 }
 
 // after starts a publisher, which all are to find.
@@ -171,7 +175,7 @@ func after(c *table.Case) {
 	}
 }
 
-// fill writes a file until the disk is full.
+// fill writes a file until the disk is full, and counts the write that it refuses.
 func fill(c *table.Case, path string) {
 	f, err := os.Create(path)
 	c.Must(err)
@@ -181,15 +185,19 @@ func fill(c *table.Case, path string) {
 			_, err = f.Write(make([]byte, n))
 		}
 	}
+	if !errors.Is(err, unix.ENOSPC) {
+		c.Fail("the disk is not full: %w", err)
+	}
+	c.Count("writes refused", 1)
 }
 
-// planted puts files beside the entries, and lets a subscriber in.
+// planted puts files beside the entries, waits until those beside publishers are told, and lets a subscriber in.
 func planted(c *table.Case, plant func(c *table.Case, folder, entry string)) {
 	_, victim, other := c.Begin()
 	c.Lossless()
 	at, n := c.Now(), 0
 	c.Must(filepath.WalkDir(c.Bus, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && !strings.Contains(filepath.Base(path), "planted") {
+		if err == nil && d.Type().IsRegular() && !strings.Contains(path, plantedWord) {
 			plant(c, filepath.Dir(path), path)
 			n++
 		}
@@ -199,11 +207,18 @@ func planted(c *table.Case, plant func(c *table.Case, folder, entry string)) {
 		c.Fail("no file in %s", c.Bus)
 	}
 	c.Note("beside %d files", n)
-	victim.ToldWhy("problem", "damaged|not a regular file", at, found)
-	late(c, victim, other)
+	strange := slices.DeleteFunc(entries(c), func(file string) bool { return !strings.Contains(file, plantedWord) })
+	c.Until(fmt.Sprintf("victim told each of %d", len(strange)), found, func() bool {
+		return !slices.ContainsFunc(strange, func(file string) bool { return !victim.LogHas(`"problem".*` + regexp.QuoteMeta(file)) })
+	})
+	c.Count("files told", len(strange))
+	letIn(c, found, victim, other)
 	victim.NotTold("lost", at)
 	c.Finish()
 }
+
+// plantedWord is in the name of each file that is planted, and in no other.
+const plantedWord = "planted"
 
 // plantedName returns a name like that of an entry.
 func plantedName(entry string, i int) string {
@@ -212,7 +227,7 @@ func plantedName(entry string, i int) string {
 	if extension != "" {
 		extension = "." + extension
 	}
-	return fmt.Sprintf("%splanted%d%s", stem[:min(3, len(stem))], i, extension)
+	return stem[:min(3, len(stem))] + plantedWord + strconv.Itoa(i) + extension
 }
 
 func garbage(c *table.Case, folder, entry string) {

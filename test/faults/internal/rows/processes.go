@@ -12,13 +12,17 @@ import (
 	"tagbus/test/faults/internal/table"
 )
 
+// killed is what it takes to show that a process was killed.
+var killed = table.Counts{"killed": 1}
+
 // processes are the rows of processes that end, or stand still.
 var processes = []table.Row{
 	{
 		Number: "1", Name: "a publisher is killed under load", Inject: "SIGKILL",
 		Promise:     "each subscriber is told within 1 s that the connection is lost, and that the publisher has vanished when its entry has expired; no message comes in part",
-		Directories: both, Ways: all, Quick: true,
+		Directories: both, Ways: all, Quick: true, Struck: killed,
 		Run: func(c *table.Case) {
+			c.Timeout = time.Minute // what tells is the end of the connection
 			publisher, victim, other := c.Begin()
 			at := publisher.KillNow()
 			for _, s := range []*table.Program{victim, other} {
@@ -31,8 +35,9 @@ var processes = []table.Row{
 	{
 		Number: "2", Name: "a subscriber is killed under load", Inject: "SIGKILL",
 		Promise: "the publisher is told within 1 s; the other subscriber misses nothing",
-		Ways:    all, Quick: true,
+		Ways:    all, Quick: true, Struck: killed,
 		Run: func(c *table.Case) {
+			c.Timeout = time.Minute // what tells is the end of the connection
 			publisher, victim, other := c.Begin()
 			c.Lossless()
 			at := victim.KillNow()
@@ -44,7 +49,7 @@ var processes = []table.Row{
 	{
 		Number: "3", Name: "a publisher is killed and starts again", Inject: "SIGKILL, and another process with the same tags",
 		Promise:     "the new one is found within 2 s of its start, as another instance",
-		Directories: both, Ways: all, Quick: true,
+		Directories: both, Ways: all, Quick: true, Struck: killed,
 		Run: func(c *table.Case) {
 			publisher, victim, other := c.Begin()
 			publisher.KillNow()
@@ -62,9 +67,10 @@ var processes = []table.Row{
 	{
 		Number: "13", Name: "a subscriber stands still", Inject: "SIGSTOP for 2 s, shorter than its heartbeats may be silent, and SIGCONT",
 		Promise: "it goes on within 5 s; a policy that may lose tells what it lost; the other subscriber goes on",
-		Ways:    all, Quick: true,
+		Ways:    all, Quick: true, Struck: table.Counts{pause: 1500, waited: 1000, lost: 1},
 		Run: func(c *table.Case) {
-			_, victim, other := c.Begin("-timeout", "20s", "-bytes", "2000")
+			c.Timeout = 20 * time.Second
+			publisher, victim, other := c.Begin("-bytes", "8000") // more than the buffers of the system take
 			c.Must(victim.Signal(syscall.SIGSTOP))
 			table.Idle(2 * time.Second)
 			at := c.Now()
@@ -72,12 +78,14 @@ var processes = []table.Row{
 			victim.Flows(at, 5*time.Second)
 			other.Flows(at, 5*time.Second)
 			c.Finish()
+			countPause(c, victim)
+			countFull(c, publisher, victim)
 		},
 	},
 	{
 		Number: "51", Name: "a publisher is to end under load", Inject: "SIGTERM",
 		Promise:     "it has ended within 5 s, with status 0, and each subscriber has all and is told goodbye",
-		Directories: both, Ways: all, Quick: true,
+		Directories: both, Ways: all, Quick: true, Struck: table.Counts{"victim told goodbye": 1, "other told goodbye": 1},
 		Run: func(c *table.Case) {
 			_, victim, other := c.Begin()
 			c.Lossless()
@@ -89,7 +97,7 @@ var processes = []table.Row{
 	},
 	{
 		Number: "4", Name: "a publisher is killed and starts again on its port", Inject: "SIGKILL, and another process with the same tags and the same port",
-		Promise: "as 3; the old entry is not taken for the new one", Directories: both, Ways: network,
+		Promise: "as 3; the old entry is not taken for the new one", Directories: both, Ways: network, Struck: killed,
 		Run: func(c *table.Case) {
 			publisher, victim, other := c.Begin("-port", port)
 			publisher.KillNow()
@@ -105,15 +113,14 @@ var processes = []table.Row{
 	{
 		Number: "13b", Name: "a subscriber stands still for longer than it may", Inject: "SIGSTOP for 6 s, and SIGCONT",
 		Promise: "the publisher is told within the timeout and a tick; the subscriber comes back within 8 s, and what it missed is told exactly", Ways: all, Quick: true,
+		Struck: table.Counts{"publisher told lost": 1},
 		Run: func(c *table.Case) {
 			publisher, victim, other := c.Begin()
 			at := c.Now()
 			stop(c, syscall.SIGSTOP, victim)
 			publisher.Told("lost", at, timeout+tick)
 			other.Flows(c.Now(), 5*time.Second)
-			for c.Now() < at+int64(6*time.Second) {
-				table.Idle(100 * time.Millisecond)
-			}
+			c.IdleUntil(at, 6*time.Second)
 			at = c.Now()
 			stop(c, syscall.SIGCONT, victim)
 			victim.Flows(at, reconnects)
@@ -123,15 +130,14 @@ var processes = []table.Row{
 	{
 		Number: "13c", Name: "a publisher stands still for longer than it may", Inject: "SIGSTOP for 6 s, and SIGCONT",
 		Promise: "each subscriber is told within the timeout and a tick, and back within 8 s; no message is lost but those on their way", Directories: both, Ways: all,
+		Struck: table.Counts{"victim told lost": 1, "other told lost": 1},
 		Run: func(c *table.Case) {
 			publisher, victim, other := c.Begin()
 			at := c.Now()
 			stop(c, syscall.SIGSTOP, publisher)
 			victim.Told("lost", at, timeout+tick)
 			other.Told("lost", at, timeout+tick)
-			for c.Now() < at+int64(6*time.Second) {
-				table.Idle(100 * time.Millisecond)
-			}
+			c.IdleUntil(at, 6*time.Second)
 			at = c.Now()
 			stop(c, syscall.SIGCONT, publisher)
 			flow(at, reconnects, victim, other)
@@ -141,8 +147,10 @@ var processes = []table.Row{
 	{
 		Number: "51b", Name: "a publisher is to end while a subscriber stands still", Inject: "SIGSTOP of the subscriber, SIGTERM of the publisher, 3 s of which it is given to drain",
 		Promise: "the publisher ends within 8 s, and its status is not 0; the other subscriber has all", Ways: all,
+		Struck: table.Counts{pause: 2500},
 		Run: func(c *table.Case) {
-			publisher, victim, other := c.Begin("-drain", "3s", "-bytes", "2000", "-timeout", "20s")
+			c.Timeout = 20 * time.Second
+			publisher, victim, other := c.Begin("-drain", "3s", "-bytes", "2000")
 			stop(c, syscall.SIGSTOP, victim)
 			table.Idle(time.Second)
 			at := c.Now()
@@ -153,11 +161,13 @@ var processes = []table.Row{
 			stop(c, syscall.SIGCONT, victim)
 			other.Told("goodbye", at, 5*time.Second)
 			c.Finish()
+			countPause(c, victim)
 		},
 	},
 	{
 		Number: "2b", Name: "subscribers are killed again and again", Inject: "ten, each killed 200 ms after its first messages",
 		Promise: "the publisher has given all of their memory back: it grows by less than 32 MiB; the other subscriber misses nothing", Ways: all,
+		Struck: table.Counts{"killed": 10},
 		Run: func(c *table.Case) {
 			publisher := c.Publisher("publisher", c.A, "-usr1")
 			publisher.Says("ready")

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tagbus/internal/testkit"
 	"tagbus/test/faults/internal/rows"
 	"tagbus/test/faults/internal/table"
@@ -57,7 +59,7 @@ func contains(t *testing.T, folder string, pattern *regexp.Regexp) bool {
 	return false
 }
 
-// TestAll_isInTheDocument: docs/faults.md has each row, and no other.
+// TestAll_isInTheDocument: docs/faults.md has each row with all that it says, and no other.
 func TestAll_isInTheDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/faults.md"))
 	if err != nil {
@@ -66,14 +68,31 @@ func TestAll_isInTheDocument(t *testing.T) {
 	shown, _, _ := bytes.Cut(text, []byte("## What was measured"))
 	var want, got []string
 	for _, r := range rows.All() {
-		want = append(want, r.Number+" "+r.Name)
+		want = append(want, strings.Join([]string{"", r.Number, r.Name, r.Inject, r.Promise, ""}, "|"))
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| [^|]+ \| [^|]+ \|$`).FindAllSubmatch(shown, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$`).FindAllSubmatch(shown, -1) {
 		if string(m[1]) != "row" {
-			got = append(got, string(m[1])+" "+string(m[2]))
+			got = append(got, "|"+string(bytes.Join(m[1:], []byte("|")))+"|")
 		}
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("docs/faults.md has the rows\n%s\nwant\n%s\nrun make faults", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("docs/faults.md has other rows: run make faults (-want +got):\n%s", d)
+	}
+}
+
+// TestAll_hasTheExampleOfTheDocument: the row that head.md shows is one that runs.
+func TestAll_hasTheExampleOfTheDocument(t *testing.T) {
+	head, err := os.ReadFile("../../head.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(head), "```go\n")
+	example, _, found := strings.Cut(rest, "```\n")
+	source, err := os.ReadFile("processes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found || !strings.Contains(strings.ReplaceAll(string(source), "\n\t", "\n"), example) {
+		t.Errorf("processes.go has no row as in head.md:\n%s", example)
 	}
 }

@@ -37,10 +37,12 @@ type Case struct {
 	Tools          Tools
 	Server         *bed.Process  // tagbus-directory, of a case on etcd
 	Valid          time.Duration // of certificates; 0: a day
+	Timeout        time.Duration // silence that ends a connection, at all programs that start from then on; 0: 3 s
 
 	publishers, subscribers []*Program
 	ca                      *pki.Authority
 	measured                []string
+	counts                  Counts
 	begun                   time.Duration // stalls until then
 	lossless                bool
 }
@@ -58,12 +60,6 @@ func (c *Case) Must(err error) {
 	}
 }
 
-// missing ends a case that this machine cannot run.
-type missing struct{ reason string }
-
-// Skip ends the case: it was not run.
-func (*Case) Skip(format string, args ...any) { panic(missing{fmt.Sprintf(format, args...)}) }
-
 // run runs a case, and returns what became of it.
 func run(r *Row, directory, way, dir string, tools Tools) (o Outcome) {
 	o = Outcome{Row: r, Directory: directory, Way: way}
@@ -73,7 +69,7 @@ func run(r *Row, directory, way, dir string, tools Tools) (o Outcome) {
 		o.Verdict, o.Reason = NotRun, err.Error()
 		return o
 	}
-	c := &Case{Bed: b, Row: r, Directory: directory, Way: way, Tools: tools, begun: tools.Stalls.Total()}
+	c := &Case{Bed: b, Row: r, Directory: directory, Way: way, Tools: tools, begun: tools.Stalls.Total(), counts: make(Counts)}
 	o.Logs = b.Dir
 	defer func() {
 		o.Took, o.Measured = time.Since(begun), c.measured
@@ -81,16 +77,15 @@ func run(r *Row, directory, way, dir string, tools Tools) (o Outcome) {
 		case nil:
 		case broken:
 			o.Verdict, o.Reason = Broken, why.Error()
-		case missing:
-			o.Verdict, o.Reason = NotRun, why.reason
 		default:
-			_ = b.Close()
+			b.Close()
 			panic(why)
 		}
-		_ = b.Close() // nothing depends on it
+		b.Close()
 	}()
 	c.open()
 	r.Run(c)
+	c.struck()
 	return o
 }
 
@@ -120,6 +115,9 @@ func (c *Case) StartServer() {
 // Idle waits; the processes go on.
 func Idle(d time.Duration) { <-time.After(d) }
 
+// IdleUntil waits until some time has gone by since a time of Now.
+func (c *Case) IdleUntil(since int64, d time.Duration) { Idle(time.Duration(since-c.Now()) + d) }
+
 // Far returns the host of what is not beside the publisher: the other one, unless they share memory.
 func (c *Case) Far() bed.Host {
 	if c.Way == SHM {
@@ -130,16 +128,12 @@ func (c *Case) Far() bed.Host {
 
 // Publisher starts a publisher. The flags are those of package load.
 func (c *Case) Publisher(name string, h bed.Host, flags ...string) *Program {
-	p := c.program(name, h, append([]string{"publish", "-listen", h.Address}, flags...), nil)
-	c.publishers = append(c.publishers, p)
-	return p
+	return c.BeforePublisher(name, h, nil, nil, flags...)
 }
 
 // Subscriber starts a subscriber.
 func (c *Case) Subscriber(name string, h bed.Host, flags ...string) *Program {
-	p := c.program(name, h, append([]string{"subscribe"}, flags...), nil)
-	c.subscribers = append(c.subscribers, p)
-	return p
+	return c.Before(name, h, nil, nil, flags...)
 }
 
 // Before starts a subscriber behind a command, such as strace, and with an environment.
@@ -165,6 +159,9 @@ func (c *Case) program(name string, h bed.Host, flags, env []string, before ...s
 	p := &Program{c: c, record: filepath.Join(c.Dir, name+".record")}
 	words := append(append([]string(nil), before...), command...)
 	words = append(words, flags[0], "-name", name, "-bus", c.Bus, "-backend", c.backend(), "-record", p.record, "-shm-folder", filepath.Join(c.Dir, "shm"))
+	if c.Timeout != 0 {
+		words = append(words, "-timeout", c.Timeout.String())
+	}
 	if c.Way == TLS {
 		words = append(words, c.credentials(name)...)
 	}
@@ -190,8 +187,12 @@ func (c *Case) Command(name string, h bed.Host, args ...string) *Program {
 func (c *Case) Strangers(name string, h bed.Host, to string, flags ...string) *Program {
 	p := &Program{c: c}
 	words := append([]string{"prlimit", "--nofile=20000", "--"}, c.Tools.Load...)
+	words = append(words, "strangers", "-to", to)
+	if c.Way == TLS {
+		words = append(words, "-secure")
+	}
 	var err error
-	p.Process, err = c.Start(h, name, nil, append(append(words, "strangers", "-to", to), flags...)...)
+	p.Process, err = c.Start(h, name, nil, append(words, flags...)...)
 	c.Must(err)
 	return p
 }
@@ -207,7 +208,7 @@ func (c *Case) backend() string {
 func (c *Case) CA() *pki.Authority {
 	if c.ca == nil {
 		var err error
-		c.ca, err = pki.New(filepath.Join(c.Dir, "pki"), "ca")
+		c.ca, err = pki.New(filepath.Join(c.Dir, "pki"))
 		c.Must(err)
 	}
 	return c.ca

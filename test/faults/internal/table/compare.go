@@ -8,6 +8,7 @@ import (
 
 	"tagbus/test/faults/internal/check"
 	"tagbus/test/faults/internal/record"
+	"tagbus/test/faults/load"
 )
 
 // account is the sum of pairs.
@@ -35,7 +36,7 @@ func (c *Case) compare(p, s *Program, all *account) error {
 		instance = ready.Instance
 	}
 	var errs []error
-	for tag, policy := range policies() {
+	for tag, policy := range load.Policies {
 		pair := check.Pair{Sent: sent[tag], Policy: policy, Late: s.Late, Killed: s.Killed, Lossless: c.lossless}
 		pair.Got = check.Got{Publisher: pair.Sent.Publisher, Tag: pair.Sent.Tag}
 		for _, g := range s.slots() {

@@ -58,7 +58,7 @@ func Markdown(outcomes []Outcome, head, machine string) string {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", o.Row.Number, o.Row.Name, o.Row.Inject, o.Row.Promise)
 		}
 	}
-	b.WriteString("\n## What was measured\n\nA time has the promised one behind it.\n\n")
+	b.WriteString("\n## What was measured\n\nA time has the promised one behind it, and a number the least or largest one.\n\n")
 	b.WriteString("| row | directory | transport | verdict | measured |\n|---|---|---|---|---|\n")
 	for _, o := range outcomes {
 		what := strings.Join(o.Measured, "; ")

@@ -4,10 +4,7 @@ package table
 
 import (
 	"errors"
-	"strings"
 	"time"
-
-	"tagbus/test/faults/load"
 )
 
 // Begin starts a publisher on one host, a subscriber on the other one, which most faults are done to, and a
@@ -74,6 +71,3 @@ func (c *Case) Verify() {
 	c.Note("%s", all)
 	c.Must(errors.Join(errs...))
 }
-
-// policies returns those of the tags of a subscriber.
-func policies() []string { return strings.Split(load.Policies, ",") }

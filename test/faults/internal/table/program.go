@@ -80,17 +80,19 @@ func (p *Program) await(what string, since int64, promise time.Duration) load.Li
 	}
 }
 
-// Told waits until the program is told something since a time, notes when, and returns the line.
+// Told waits until the program is told something since a time, notes when, counts it as "victim told lost", and
+// returns the line.
 func (p *Program) Told(what string, since int64, promise time.Duration) load.Line {
 	l := p.await(what, since, promise)
-	p.c.Took(p.Name+" told "+strings.ReplaceAll(what, "|", " or "), time.Duration(l.At-since), promise)
+	p.c.Took(p.Name+" told "+or(what), time.Duration(l.At-since), promise)
+	p.c.Count(p.Name+" told "+or(what), 1)
 	return l
 }
 
-// ToldWhy is Told, and compares the reason with a regular expression.
+// ToldWhy is Told, compares the reason with a regular expression, and counts it as "victim told panic".
 func (p *Program) ToldWhy(what, why string, since int64, promise time.Duration) {
 	pattern := regexp.MustCompile(why)
-	p.c.Until(fmt.Sprintf("%s told %s: %s", p.Name, strings.ReplaceAll(what, "|", " or "), strings.ReplaceAll(why, "|", " or ")), promise, func() bool {
+	p.c.Until(fmt.Sprintf("%s told %s: %s", p.Name, or(what), or(why)), promise, func() bool {
 		for _, l := range p.lines() {
 			if l.At >= since && strings.Contains("|"+what+"|", "|"+l.What+"|") && pattern.MatchString(l.Err) {
 				return true
@@ -98,7 +100,11 @@ func (p *Program) ToldWhy(what, why string, since int64, promise time.Duration) 
 		}
 		return false
 	})
+	p.c.Count(p.Name+" told "+or(why), 1)
 }
+
+// or returns alternatives as a text that breaks no table.
+func or(alternatives string) string { return strings.ReplaceAll(alternatives, "|", " or ") }
 
 // hasAll waits until a subscriber is told of each publisher that it has ended.
 func (p *Program) hasAll() {
@@ -177,10 +183,14 @@ func (p *Program) last() string {
 	return lines[len(lines)-1]
 }
 
-// KillNow kills the program, and returns when.
+// KillNow kills the program, and returns when. A program that has ended before ends the case.
 func (p *Program) KillNow() int64 {
 	at := p.c.Now()
 	p.Kill()
+	if p.Status() != -1 {
+		p.c.Fail("%s has ended with status %d before it was killed: %s", p.Name, p.Status(), p.last())
+	}
+	p.c.Count("killed", 1)
 	p.Killed = true
 	return at
 }
@@ -207,6 +217,21 @@ func (p *Program) Delivered(tag uint64) (n uint64) {
 	return n
 }
 
+// Lost returns how many messages a subscriber was told are lost, except those that a policy leaves out.
+func (p *Program) Lost() (n uint64) {
+	for _, g := range p.slots() {
+		n += g.Told.Missing() - g.Told[check.LeftOut]
+	}
+	return n
+}
+
+// Waited returns how long all calls of a publisher took that published a tag.
+func (p *Program) Waited(tag uint64) time.Duration {
+	sent, err := record.Open[check.Sent](p.record)
+	p.c.Must(err)
+	return time.Duration(sent[tag-1].Waited)
+}
+
 // MaxPause returns the longest time between two messages of a tag.
 func (p *Program) MaxPause(tag uint64) (pause time.Duration) {
 	for _, g := range p.slots() {
@@ -220,12 +245,12 @@ func (p *Program) MaxPause(tag uint64) (pause time.Duration) {
 // flows waits until some messages of each tag come, from now on.
 func (p *Program) flows(promise time.Duration) {
 	const some = 20
-	for i := range policies() {
+	for i := range load.Policies {
 		tag := uint64(i + 1)
 		before := p.Delivered(tag)
 		for deadline := p.c.deadline(promise); p.Delivered(tag) < before+some; Idle(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				p.c.Fail("%s: no messages of tag %d (%s) within %v: %d came", p.Name, tag, policies()[i], promise, p.Delivered(tag)-before)
+				p.c.Fail("%s: no messages of tag %d (%s) within %v: %d came", p.Name, tag, load.Policies[i], promise, p.Delivered(tag)-before)
 			}
 		}
 	}

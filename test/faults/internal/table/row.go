@@ -32,8 +32,9 @@ type Row struct {
 	Alone       bool // disturbs others, or is disturbed by them
 	Quick       bool // in the selection of five minutes
 
-	Run  func(*Case)
-	Held []string // tests that hold the promise: "./bus TestName"
+	Run    func(*Case)
+	Struck Counts   // of Run: what shows that the fault has struck, and how much of it there is at least
+	Held   []string // tests that hold the promise: "./bus TestName"
 }
 
 // Outcome is what became of a row with one directory and one transport.
@@ -95,6 +96,14 @@ func Validate(rows []Row) string {
 		seen[r.Number] = true
 		if (r.Run == nil) == (r.Held == nil) && r.Missing == nil {
 			wrong = append(wrong, "row "+r.Number+": want Run or Held")
+		}
+		if r.Run != nil && len(r.Struck) == 0 {
+			wrong = append(wrong, "row "+r.Number+": Struck does not say what shows that the fault has struck")
+		}
+		for what, least := range r.Struck {
+			if what == "" || least < 1 {
+				wrong = append(wrong, fmt.Sprintf("row %s: Struck wants %d of %q, which is always there", r.Number, least, what))
+			}
 		}
 		if strings.ContainsAny(r.Name+r.Inject+r.Promise, "|\n") {
 			wrong = append(wrong, "row "+r.Number+": a text would break the table")

@@ -125,14 +125,16 @@ func held(r *Row) Outcome {
 		}
 	}
 	if o.Verdict == Kept && len(skipped) == len(r.Held) {
-		o.Verdict, o.Reason = NotRun, "skipped here: "+strings.Join(skipped, ", ")
+		o.Verdict, o.Reason = NotRun, "no test of the row runs here"
 	}
 	o.Took = time.Since(begun)
 	for _, test := range r.Held {
 		_, name, _ := strings.Cut(test, " ")
-		if !slices.Contains(skipped, name) {
-			o.Measured = append(o.Measured, "held by "+name)
+		what := "held by "
+		if slices.Contains(skipped, name) {
+			what = "skipped here: "
 		}
+		o.Measured = append(o.Measured, what+name)
 	}
 	return o
 }

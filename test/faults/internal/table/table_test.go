@@ -17,6 +17,11 @@ import (
 
 func TestValidate(t *testing.T) {
 	good := table.Row{Number: "1", Name: "name", Inject: "inject", Promise: "promise", Held: []string{"./bus TestX"}}
+	run := func(struck table.Counts) []table.Row {
+		r := good
+		r.Held, r.Run, r.Struck = nil, func(*table.Case) {}, struck
+		return []table.Row{r}
+	}
 	edit := func(change func(*table.Row)) []table.Row {
 		r := good
 		change(&r)
@@ -28,6 +33,9 @@ func TestValidate(t *testing.T) {
 		want string
 	}{
 		{"a row", []table.Row{good}, ""},
+		{"a row that runs", run(table.Counts{"killed": 1}), ""},
+		{"a row that may run without its fault", run(nil), "row 1: Struck does not say what shows that the fault has struck"},
+		{"a row whose fault may be none", run(table.Counts{"killed": 0}), `row 1: Struck wants 0 of "killed"`},
 		{"a row without a promise", edit(func(r *table.Row) { r.Promise = "" }), "a text is missing"},
 		{"a row that does nothing", edit(func(r *table.Row) { r.Held = nil }), "want Run or Held"},
 		{"a row that does both", edit(func(r *table.Row) { r.Run = func(*table.Case) {} }), "want Run or Held"},
@@ -113,12 +121,25 @@ func TestRun_aPromiseThatIsNotKept(t *testing.T) {
 		{Number: "2", Name: "name", Inject: "inject", Promise: "promise", Run: func(c *table.Case) { c.Must(c.On(c.B, "ping", "-V")) }, Needs: []string{"no-such-program"}},
 		{Number: "3", Name: "name", Inject: "inject", Promise: "promise", Run: func(c *table.Case) { c.Must(c.IP("-n B link show wire")) }},
 		{Number: "4", Name: "name", Inject: "inject", Promise: "promise", Run: func(c *table.Case) { c.Took("it", 100*time.Hour, time.Second) }},
+		{Number: "5", Name: "name", Inject: "inject", Promise: "promise", Struck: table.Counts{"drops": 3}, Run: func(c *table.Case) { c.Count("drops", 2) }},
+		{Number: "6", Name: "name", Inject: "inject", Promise: "promise", Struck: table.Counts{"drops": 3}, Run: func(c *table.Case) {
+			c.Count("drops", 2)
+			c.Count("drops", 1)
+		}},
+		{Number: "7", Name: "name", Inject: "inject", Promise: "promise", Struck: table.Counts{"killed": 1}, Run: func(c *table.Case) {
+			p := c.Command("ends before", c.A, "true")
+			<-p.Ended()
+			p.KillNow()
+		}},
 	}
 	got := table.Run(rows, 2, t.TempDir(), table.Tools{Stalls: bed.NewStalls()}, func(table.Outcome) {})
 	if strings.Contains(got[2].Reason, "Operation not permitted") {
 		t.Skip("needs the right to make network namespaces")
 	}
-	for i, want := range []string{"it is not kept", "needs no-such-program", "", "took 100h0m0s, promised 1s"} {
+	for i, want := range []string{
+		"it is not kept", "needs no-such-program", "", "took 100h0m0s, promised 1s",
+		"the fault has not struck: drops: 2, want 3 at least", "", "ends before has ended with status 0 before it was killed",
+	} {
 		if !strings.Contains(got[i].Reason, want) || want == "" && got[i].Verdict != table.Kept {
 			t.Errorf("row %s: got %v, %q, want %q", got[i].Row.Number, got[i].Verdict, got[i].Reason, want)
 		}
