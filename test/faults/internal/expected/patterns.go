@@ -66,6 +66,6 @@ var patterns = map[string][]pattern{
 		of(`^tagbus: the bus is empty: `, Nothing),
 		of(`^tagbus: problem: (directory|etcd://)`, directory...),
 		of(`^tagbus: warning: .*: certificate .*: (ends soon|expired)`, CertificatesRenewed),
-		of(`^tagbus: (retransmissions|not answering|gone without (goodbye|a word)|silent|slow)`, slices.Concat(peers, directory)...),
+		of(`^tagbus: [a-z -]+: (pub|sub)[0-9]+ on `, slices.Concat(peers, directory)...), // what is wrong with an instance
 	},
 }
