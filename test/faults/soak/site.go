@@ -118,12 +118,10 @@ func (s *site) run(ctx context.Context) {
 	s.idle(ctx, 10*time.Second) // so that there is something to disturb
 	faulty, cancel := context.WithDeadline(ctx, s.faultsEnd)
 	var lanes sync.WaitGroup
-	if s.quiet {
-		s.idle(faulty, time.Hour*24*365)
-	} else {
+	lanes.Go(func() { s.renew(faulty) })
+	if !s.quiet {
 		lanes.Go(func() { s.lane(faulty, s.processFaults(), rand.New(rand.NewPCG(s.seed, 1))) })
 		lanes.Go(func() { s.lane(faulty, s.otherFaults(), rand.New(rand.NewPCG(s.seed, 2))) })
-		lanes.Go(func() { s.renew(faulty) })
 	}
 	lanes.Wait()
 	cancel()
