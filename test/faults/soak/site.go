@@ -32,7 +32,8 @@ const (
 	// stands is for how long the machine stands still before that explains lines.
 	stands = time.Second
 
-	// settles is how long all streams have to go on after the last fault.
+	// settles is how long all streams have to go on after the last fault, and three times as long as the machine stands
+	// still meanwhile.
 	settles = 90 * time.Second
 
 	// mostLines is how many lines that nothing explains are shown.
@@ -137,7 +138,8 @@ func (s *site) run(ctx context.Context) {
 func (s *site) settle() {
 	since := record.Now()
 	var lacking []string
-	for deadline := time.Now().Add(settles); time.Now().Before(deadline); s.idle(context.Background(), time.Second) {
+	begun, stood := time.Now(), s.stalls.Total()
+	for ; time.Since(begun) < settles+3*(s.stalls.Total()-stood); s.idle(context.Background(), time.Second) {
 		lacking = nil
 		s.with(func() { s.live, lacking = s.lacking(since) })
 		if lacking == nil && s.viewer.sees() {
