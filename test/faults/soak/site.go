@@ -126,6 +126,9 @@ func (s *site) run(ctx context.Context) {
 	}
 	lanes.Wait()
 	cancel()
+	if ctx.Err() != nil {
+		s.say("interrupted by a signal")
+	}
 	s.say("no more faults")
 	s.settle()
 	s.finish()
