@@ -63,7 +63,7 @@ func publish(c *common, args []string) int {
 	c.IntVar(&p.poolBytes, "pool-bytes", 32<<20, "of all messages that wait")
 	c.IntVar(&p.cache, "cache", 0, "messages of a tag that are kept")
 	c.DurationVar(&p.drain, "drain", 30*time.Second, "longest time of Drain")
-	c.StringVar(&p.canary, "canary", "", "break a promise at message 100 of tag 1, to see that it is noticed: skip, double or change")
+	c.StringVar(&p.canary, "canary", "", "break a promise at message 100 of the first tag, to see that it is noticed: skip, double or change")
 	c.BoolVar(&p.usr1, "usr1", false, "wait for SIGUSR1, too, before publishing")
 	_ = c.Parse(args) // flag.ExitOnError
 	begin := make(chan os.Signal, 1)
@@ -206,7 +206,7 @@ func (p *publisher) one(sent *check.Sent, payload []byte) bool {
 //
 // Errors: those of PublishContext.
 func (p *publisher) message(sent *check.Sent, payload []byte) error {
-	if p.canary == "" || sent.Tag != 1 || sent.Accepted != 100 {
+	if p.canary == "" || sent.Tag != p.first || sent.Accepted != 100 {
 		return p.handle.PublishContext(p.stop, tags.Tag(sent.Tag), payload)
 	}
 	switch p.canary {

@@ -44,11 +44,12 @@ import (
 
 // options are the flags.
 type options struct {
-	hours float64
-	seed  uint64
-	rate  float64
-	keep  string
-	quiet bool // no faults
+	hours  float64
+	seed   uint64
+	rate   float64
+	keep   string
+	quiet  bool // no faults
+	canary string
 }
 
 func main() { os.Exit(run()) }
@@ -59,6 +60,7 @@ func run() int {
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64(), "of the faults: those of a printed one come again, at about the same times")
 	flag.Float64Var(&o.rate, "rate", 0.5, "messages of most tags in a second")
 	flag.StringVar(&o.keep, "keep", "", "`folder` for what the processes say, which is kept; it must not exist")
+	flag.StringVar(&o.canary, "canary", "", "let the first publisher break a promise, to see that it is noticed: skip, double or change")
 	flag.BoolVar(&o.quiet, "quiet", false, "let no fault happen")
 	flag.Parse()
 	if reason := bed.Missing("ip", "nft", "ss"); reason != "" {

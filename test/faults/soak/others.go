@@ -16,13 +16,14 @@ import (
 )
 
 // answers is how long the server of the directory may take to work after its start. All clients come back at once,
-// and the machine may have other work.
+// and the machine may have other work: for as long as that stands still it has three times as long more.
 const answers = 3 * time.Minute
 
 // awaitDirectory waits until the server of the directory answers.
 func (s *site) awaitDirectory() {
 	var err error
-	for deadline := time.Now().Add(answers); time.Now().Before(deadline); s.idle(context.Background(), 200*time.Millisecond) {
+	begun, stood := time.Now(), s.stalls.Total()
+	for ; time.Since(begun) < answers+3*(s.stalls.Total()-stood); s.idle(context.Background(), 200*time.Millisecond) {
 		if err = s.On(s.directory.host, filepath.Join(s.bin, "tagbus-directory"), "status", "--at", directoryAddress); err == nil {
 			return
 		}

@@ -117,7 +117,11 @@ func (s *site) load(program, name, path string, tls bool) []string {
 func (s *site) planPublisher(i int) *station {
 	name, tls := fmt.Sprintf("pub%02d", i), i%half == 1
 	st := s.add("publisher", name, s.A, tls, func(path string) []string {
-		return append(s.load("publish", name, path, tls), "-listen", "0.0.0.0", "-port", strconv.Itoa(firstPort+i),
+		canary := ""
+		if i == 0 {
+			canary = s.canary
+		}
+		return append(s.load("publish", name, path, tls), "-canary", canary, "-listen", "0.0.0.0", "-port", strconv.Itoa(firstPort+i),
 			"-first", strconv.Itoa(first(i)), "-tags", strconv.Itoa(tagsEach), "-groups", strconv.Itoa(groups), "-subscribers", "0",
 			"-rate", fmt.Sprint(s.rate), "-fast", strconv.Itoa(fast), "-bytes", strconv.Itoa(sizes[i%len(sizes)]),
 			"-queue-bytes", strconv.Itoa(256<<10), "-pool-bytes", strconv.Itoa(16<<20), "-drain", "20s")

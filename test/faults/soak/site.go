@@ -32,7 +32,8 @@ const (
 	// stands is for how long the machine stands still before that explains lines.
 	stands = time.Second
 
-	// settles is how long all streams have to go on after the last fault.
+	// settles is how long all streams have to go on after the last fault, and three times as long as the machine stands
+	// still meanwhile.
 	settles = 90 * time.Second
 
 	// mostLines is how many lines that nothing explains are shown.
@@ -118,15 +119,16 @@ func (s *site) run(ctx context.Context) {
 	s.idle(ctx, 10*time.Second) // so that there is something to disturb
 	faulty, cancel := context.WithDeadline(ctx, s.faultsEnd)
 	var lanes sync.WaitGroup
-	if s.quiet {
-		s.idle(faulty, time.Hour*24*365)
-	} else {
+	lanes.Go(func() { s.renew(faulty) })
+	if !s.quiet {
 		lanes.Go(func() { s.lane(faulty, s.processFaults(), rand.New(rand.NewPCG(s.seed, 1))) })
 		lanes.Go(func() { s.lane(faulty, s.otherFaults(), rand.New(rand.NewPCG(s.seed, 2))) })
-		lanes.Go(func() { s.renew(faulty) })
 	}
 	lanes.Wait()
 	cancel()
+	if ctx.Err() != nil {
+		s.say("interrupted by a signal")
+	}
 	s.say("no more faults")
 	s.settle()
 	s.finish()
@@ -139,7 +141,8 @@ func (s *site) run(ctx context.Context) {
 func (s *site) settle() {
 	since := record.Now()
 	var lacking []string
-	for deadline := time.Now().Add(settles); time.Now().Before(deadline); s.idle(context.Background(), time.Second) {
+	begun, stood := time.Now(), s.stalls.Total()
+	for ; time.Since(begun) < settles+3*(s.stalls.Total()-stood); s.idle(context.Background(), time.Second) {
 		lacking = nil
 		s.with(func() { s.live, lacking = s.lacking(since) })
 		if lacking == nil && s.viewer.sees() {

@@ -26,7 +26,7 @@ const (
 var patterns = map[string][]pattern{
 	"publisher": {
 		of(`^(ready|begins|connected|subscribed|resubscribed)$`, Nothing),
-		of(`^announced$`, AddressChanged),
+		of(`^announced$`, directory...), // after a change of the address, once the directory takes it
 		of(`^ended$`, PublisherEnds, End),
 		of(`^(lost|left|stalled|resumed|refused|unsubscribed|undelivered)\b`, peers...),
 		of(`^problem: bus: the entry (in|is in|is not in) the directory `, directory...),
