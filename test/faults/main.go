@@ -76,7 +76,8 @@ func run() int {
 	go func() {
 		<-interrupted
 		fmt.Fprintln(os.Stderr, "faults: interrupted")
-		os.Exit(130) // the processes end with this one; the next run removes the namespaces
+		bed.CloseAll()
+		os.Exit(130)
 	}()
 	return report(o, selected, dir, tidy)
 }

@@ -10,9 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +36,12 @@ const (
 const prefix = "tbfault-"
 
 var count atomic.Int64
+
+// open are the beds that Close was not called for.
+var (
+	openMu sync.Mutex
+	open   = make(map[*Bed]bool)
+)
 
 // Host is a network namespace.
 type Host struct{ Name, Address string }
@@ -90,6 +98,9 @@ func New(dir string) (*Bed, error) {
 	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
 		return nil, err
 	}
+	openMu.Lock()
+	open[b] = true
+	openMu.Unlock()
 	for _, host := range []Host{b.A, b.B} {
 		if err := b.Run("ip", "netns", "add", host.Name); err != nil {
 			b.Close()
@@ -168,8 +179,21 @@ func (b *Bed) Undo(f func()) {
 	b.undo = append(b.undo, f)
 }
 
-// Close kills all processes, and takes the bed down. The folder stays.
+// CloseAll closes all beds: what their undo is to remove would outlive the program.
+func CloseAll() {
+	openMu.Lock()
+	beds := slices.Collect(maps.Keys(open))
+	openMu.Unlock()
+	for _, b := range beds {
+		b.Close()
+	}
+}
+
+// Close kills all processes, and takes the bed down, once. The folder stays.
 func (b *Bed) Close() {
+	openMu.Lock()
+	delete(open, b)
+	openMu.Unlock()
 	b.mu.Lock()
 	processes, undo := b.processes, b.undo
 	b.processes, b.undo = nil, nil

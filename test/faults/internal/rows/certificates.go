@@ -119,12 +119,12 @@ var certificates = []table.Row{
 	},
 	{
 		Number: "50e", Name: "certificates are renewed under load", Inject: "those of all, which end after 30 s",
-		Promise: "that ends no connection; when the old ones end, connections come back within 8 s, and with a -cache nothing is lost but by a policy", Ways: []string{table.TLS},
+		Promise: "that ends no connection; when the old ones end, connections come back within 8 s, and with a -cache of 5 s nothing is lost but by a policy", Ways: []string{table.TLS},
 		Struck: table.Counts{"victim told lost": 1},
 		Run: func(c *table.Case) {
 			c.Valid = 30 * time.Second // a machine that stands still has them reissued in time
 			issued := c.Now()
-			publisher := c.Publisher("publisher", c.A, "-usr1", "-subscribers", "2", "-look", look.String(), "-cache", "20000")
+			publisher := c.Publisher("publisher", c.A, append(cached, "-usr1", "-subscribers", "2", "-look", look.String())...)
 			publisher.Says("ready")
 			victim, other := c.Subscriber("victim", c.Far(), "-look", look.String()), c.Subscriber("other", c.A, "-look", look.String())
 			c.Go(publisher, victim, other)

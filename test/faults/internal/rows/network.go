@@ -6,6 +6,7 @@ package rows
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 // reconnects is how long a subscriber takes to come back when a network works again: a try that has begun before
 // has 5 s to fail.
 const reconnects = 8 * time.Second
+
+// cached are the flags of a publisher that keeps the messages of 5 s, and has the memory for it.
+var cached = []string{"-cache", "5000", "-pool-bytes", strconv.Itoa(256 << 20)}
 
 // networks are the rows of wires and addresses.
 var networks = []table.Row{
@@ -116,7 +120,7 @@ var networks = []table.Row{
 		Ways:    network, Needs: []string{"ss"}, Struck: table.Counts{resets: 1, "victim told lost": 1},
 		Run: func(c *table.Case) {
 			c.Timeout = time.Minute // what tells is the reset
-			_, victim, other := c.Begin("-cache", "20000")
+			_, victim, other := c.Begin(cached...)
 			c.Lossless()
 			at := c.Now()
 			reset(c)

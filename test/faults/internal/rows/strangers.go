@@ -28,8 +28,7 @@ var strangers = []table.Row{
 		Promise: "a subscriber that comes then is let in within 5 s; the publisher grows by less than 128 MiB; no connection of the bus ends",
 		Ways:    network, Quick: true, Struck: table.Counts{connections: 10000},
 		Run: func(c *table.Case) {
-			publisher, victim, other := c.Begin("-port", port)
-			c.Lossless()
+			publisher, victim, other := known(c)
 			at, before := c.Now(), rss(c, publisher)
 			come(c, "strangers", address, "idle", 10000)
 			letIn(c, found, victim, other)
@@ -43,8 +42,7 @@ var strangers = []table.Row{
 		Promise: "no connection of the bus ends; a subscriber that comes then is let in within 5 s", Ways: network,
 		Struck: table.Counts{connections: 5000},
 		Run: func(c *table.Case) {
-			_, victim, other := c.Begin("-port", port)
-			c.Lossless()
+			_, victim, other := known(c)
 			at := c.Now()
 			for i := range 5 {
 				come(c, fmt.Sprintf("strangers%d", i), address, "idle", 1000).Kill()
@@ -87,6 +85,7 @@ var strangers = []table.Row{
 		Promise: "it takes less than half a processor for that; connections stay; a subscriber that comes afterwards is let in within 8 s",
 		Ways:    network, Needs: []string{"prlimit"}, Quick: true, Struck: table.Counts{connections: 200, "descriptors in use": 60},
 		Run: func(c *table.Case) {
+			c.Timeout = patient
 			publisher := c.BeforePublisher("publisher", c.A, []string{"prlimit", "--nofile=64", "--"}, nil, "-usr1", "-subscribers", "2", "-port", port, "-rate", "200")
 			publisher.Says("ready")
 			victim, other := c.Subscriber("victim", c.Far()), c.Subscriber("other", c.A)
@@ -105,6 +104,17 @@ var strangers = []table.Row{
 			quiet(c, at, victim, other)
 		},
 	},
+}
+
+// patient is the timeout of the rows of strangers: they take processors, and no connection may end because of that.
+const patient = 20 * time.Second
+
+// known is Begin with a publisher at the port that strangers know.
+func known(c *table.Case) (publisher, victim, other *table.Program) {
+	c.Timeout = patient
+	publisher, victim, other = c.Begin("-port", port)
+	c.Lossless()
+	return publisher, victim, other
 }
 
 // letIn starts another subscriber, and waits until messages come to all.
@@ -141,8 +151,7 @@ func come(c *table.Case, name, to, mode string, n int) *table.Program {
 
 // talk is connections that the publisher closes.
 func talk(c *table.Case, mode string, n int) {
-	publisher, victim, other := c.Begin("-port", port)
-	c.Lossless()
+	publisher, victim, other := known(c)
 	at, before := c.Now(), rss(c, publisher)
 	l := come(c, "strangers", address, mode, n).Says("closed")
 	c.Took(fmt.Sprintf("%d of %d closed by the publisher", l.Count, n), time.Duration(l.Took), 11*time.Second)
