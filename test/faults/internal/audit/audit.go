@@ -69,12 +69,6 @@ type doubt struct {
 	what string
 }
 
-// Sums are the messages of streams that were judged.
-type Sums struct {
-	Streams, Accepted, Delivered, Unconfirmed uint64
-	Told                                      check.Told
-}
-
 // Audit is the books of a bus. Make one with New.
 //
 // Threads: one at a time.
@@ -286,22 +280,4 @@ func describe(p check.Pair) string {
 	g := p.Got
 	return fmt.Sprintf("tried %d, accepted %d; first %d, next %d, delivered %d, missing %d, told %v; goodbye %d, vanished %d, killed %v, left %v",
 		p.Sent.Tried, p.Sent.Accepted, g.First, g.Next, g.Delivered, g.Missing, g.Told, g.Goodbye, g.Vanished, p.Killed, p.Left)
-}
-
-// add adds a stream. What was accepted counts from where its account begins, and where that is not known it is what
-// is accounted for.
-func (s *Sums) add(p check.Pair) {
-	g := p.Got
-	known := g.Delivered + g.Told.Missing()
-	accepted := max(known, p.Sent.Accepted-min(g.First, p.Sent.Accepted))
-	if g.Goodbye != 0 || p.Left || p.Killed { // what comes behind its end is not of it
-		accepted = known
-	}
-	s.Streams++
-	s.Accepted += accepted
-	s.Delivered += g.Delivered
-	s.Unconfirmed += accepted - known
-	for cause, n := range g.Told {
-		s.Told[cause] += n
-	}
 }
