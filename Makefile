@@ -2,7 +2,7 @@
 # Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
 # BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), BASE (commit that
 # benchstat compares with), ONLY and SYSTEMS (regular expressions for bench and
-# profile), RUNS (of the suites by flake), HOURS (of search).
+# profile), RUNS (of the suites by flake), HOURS (of search and soak).
 
 FUZZTIME  ?= 20s
 BENCH     ?= .
@@ -28,7 +28,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere search build build-bridge build-etcd lib lib-etcd demo demo-bridge demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults faults-check house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere search build build-bridge build-etcd lib lib-etcd demo demo-bridge demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults faults-check soak house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,11 +74,12 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 		'  make members     faults of the members of a directory that need minutes' \
 		'  make site        a simulated site: 350 readout hosts, 500 consumers' \
 		'  make faults-check  the table of faults, with real processes' \
+		'  make soak        a whole bus with faults all the time, three minutes of it' \
 		'  make verbs       RDMA over real verbs; installs a virtual machine' \
 		'  make web         the page in a browser, which it installs' \
 		'  make elsewhere   builds for other systems and processors'
 
-test-all: test limits invariants members site faults-check verbs web elsewhere ## everything: make test, and all that it leaves out
+test-all: test limits invariants members site faults-check soak verbs web elsewhere ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
 	CGO_ENABLED=0 TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
@@ -128,6 +129,10 @@ faults: ## the table of faults (docs/faults.md, which it writes): real processes
 faults-check: ## the same, and nothing is written (QUICK=quick: the selection of five minutes; ONLY: rows by a regular expression)
 	@scripts/setup.sh
 	CGO_ENABLED=0 go run ./test/faults $(if $(QUICK),-quick) -only '$(ONLY)'
+
+soak: ## a whole bus with faults that never rest, for HOURS (0.05, three minutes; SEED, and KEEP=folder for what the processes say); root
+	@scripts/setup.sh
+	go run ./test/faults/soak -hours $(if $(filter file,$(origin HOURS)),0.05,$(HOURS)) $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep $(KEEP))
 
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..

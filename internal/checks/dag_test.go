@@ -264,6 +264,13 @@ var table = []rule{
 	{"test/faults/load", "the load is a user of the public API, and writes down what it did where a checker finds it", []string{
 		"access", "bus", "identity", "netio/shm", "node", "tags", "test/faults/internal/check", "test/faults/internal/record", "golang.org/x/sys/unix",
 	}},
+	{"test/faults/soak", "a soak is a user of what the table of faults is made of, except its rows, and reads recordings as any user does", []string{
+		"recording", "tags", "test/faults/load", "test/faults/internal/audit", "test/faults/internal/bed", "test/faults/internal/check", "test/faults/internal/expected",
+		"test/faults/internal/flat", "test/faults/internal/pki", "test/faults/internal/record", "golang.org/x/sys/unix",
+	}},
+	{"test/faults/internal/audit", "the books of hours are those of a row, closed one by one", []string{"test/faults/internal/check", "test/faults/internal/record"}},
+	{"test/faults/internal/expected", "which lines a fault explains depends on no program", nil},
+	{"test/faults/internal/flat", "a slope is a number, whatever it is of", nil},
 	{"test/faults/internal/bed", "hosts, processes and wires depend on the system, and not on what is done to them", []string{"golang.org/x/sys/unix"}},
 	{"test/faults/internal/check", "whether promises were kept is decided without the bus, which is what is judged", nil},
 	{"test/faults/internal/pki", "certificates depend on nothing", nil},

@@ -18,6 +18,7 @@ var forLinux = []string{
 	"bus/directory/file", "netio/reactor", "netio/shm", "cmd/internal/bench", "cmd/internal/info", "cmd/internal/list", "cmd/internal/losses",
 	"cmd/internal/recorder", "cmd/internal/replay", "cmd/internal/screen", "cmd/internal/sub", "cmd/internal/targets",
 	"cmd/internal/web/serve", "test/faults/load", "test/faults/internal/bed", "test/faults/internal/record", "test/faults/internal/rows",
+	"test/faults/internal/audit", "test/faults/soak",
 }
 
 // TestPackagesForLinuxSaySo: a file of one of them without the constraint is a wall of errors

@@ -110,6 +110,7 @@ type run struct {
 	watcher *overview.Watcher
 	out     *printer
 	said    map[string]bool // notes
+	looked  bool            // the directory has answered
 	lacks   [2]error        // of tool.Unanswered, at the look before the last one and at that
 }
 
@@ -150,8 +151,13 @@ func (r *run) counted(ctx context.Context) error {
 		return nil
 	}
 	if o.Problem != nil && len(o.Rows) == 0 {
-		return o.Problem
+		if !r.looked {
+			return o.Problem
+		}
+		r.note("%s", cli.Text(o.Problem)) // it may go on by itself
+		return nil
 	}
+	r.looked = true
 	r.lacks = [2]error{r.lacks[1], tool.Unanswered(o, serves)}
 	dead := tool.DeadLines(o, serves)
 	for _, line := range dead {

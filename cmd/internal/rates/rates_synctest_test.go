@@ -24,9 +24,17 @@ import (
 type folder struct {
 	directory.Directory
 	entries []directory.Entry
+	away    func() bool // nil: never
 }
 
-func (f *folder) List() ([]directory.Entry, error) { return f.entries, nil }
+var errAway = errors.New("directory: away")
+
+func (f *folder) List() ([]directory.Entry, error) {
+	if f.away != nil && f.away() {
+		return nil, errAway
+	}
+	return f.entries, nil
+}
 
 // steady are instances that publish 0x100 with so many messages of 1,000 bytes a second, and
 // 0x101 ten times as often from the third second on.
@@ -82,6 +90,31 @@ func written(t *testing.T, run func(*tool.Env) error, asJSON bool) (out, notes s
 		t.Fatal(err)
 	}
 	return o.String(), n.String()
+}
+
+// TestADirectoryThatIsAwayForAWhileEndsNoRates: it is noted. One that is away from the beginning ends the command.
+func TestADirectoryThatIsAwayForAWhileEndsNoRates(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		from, to time.Duration
+		ends     bool
+	}{{"in the middle", 2500 * time.Millisecond, 4500 * time.Millisecond, false}, {"from the beginning", 0, time.Second, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			d := &folder{
+				entries: []directory.Entry{{Instance: "A1", Name: "felix-07", Tags: tags.Of(0x100)}},
+				away:    func() bool { at := time.Since(begun); return at >= test.from && at < test.to },
+			}
+			var o, n bytes.Buffer
+			e := &tool.Env{Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Second}, Streams: cli.Streams{Out: &o, Err: &n}}
+			f := &Flags{Tags: tags.Of(0x100), Window: time.Second, Count: 6}
+			r := &run{Flags: f, env: e, watcher: overview.New(d, steady{"A1": 1000}), out: newPrinter(e, false, false, 0), said: make(map[string]bool)}
+			err := r.windows(t.Context(), r.counted)
+			if errors.Is(err, errAway) != test.ends || !test.ends && (err != nil || !strings.Contains(n.String(), errAway.Error()) || !strings.Contains(o.String(), "00:00:06")) {
+				t.Errorf("%s: got %v, notes %q and\n%s\nwant an end: %v", test.name, err, n.String(), o.String(), test.ends)
+			}
+		})
+	}
 }
 
 func TestRatesAreThoseOfTheCounters(t *testing.T) {

@@ -32,7 +32,7 @@ type printer struct {
 //
 //   - tables: 0 prints until ctx ends.
 //   - Errors: those of the output, but not that its reader has gone; what the directory
-//     reports, if it lists nothing; those of tool.Denied of the last table.
+//     reports, if it lists nothing for the first table or the last; those of tool.Denied of the last table.
 func (p *printer) run(ctx context.Context, tables int) error {
 	v := newView(p.command, "", false)
 	v.plain = true
@@ -50,14 +50,14 @@ func (p *printer) run(ctx context.Context, tables int) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case o.Problem != nil && len(o.Rows) == 0:
-			return o.Problem
+		case o.Problem != nil && len(o.Rows) == 0 && (n == 0 || n == tables-1):
+			return o.Problem // in between it may go on by itself
 		}
 		v.show(o)
 		if problem := v.problem(); problem != "" && p.aside(v) {
 			fmt.Fprintf(p.problems, "tagbus: %s\n", problem)
 		}
-		if denied = tool.Denied(o); len(o.Rows) == 0 && len(o.Dead) == 0 {
+		if denied = tool.Denied(o); o.Problem == nil && len(o.Rows) == 0 && len(o.Dead) == 0 {
 			fmt.Fprintln(p.problems, "tagbus: the bus is empty: start a publisher, or a receiver, with the same --bus")
 		}
 		if err := p.write(v, n); errors.Is(err, syscall.EPIPE) {

@@ -100,6 +100,36 @@ func TestProblemsOfTheDirectory(t *testing.T) {
 	}
 }
 
+// TestADirectoryThatIsAwayForAWhileEndsNoTables: neither those without an end nor those that go on behind it.
+func TestADirectoryThatIsAwayForAWhileEndsNoTables(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		away func(look int) bool
+		ends bool
+	}{
+		{"for two looks in the middle", func(look int) bool { return look == 2 || look == 3 }, false},
+		{"at the first table", func(look int) bool { return look <= 1 }, true},
+		{"from the last table on", func(look int) bool { return look >= 5 }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			gone, looks := errors.New("directory: gone"), -1 // the first look is for rates
+			look := func(context.Context) overview.Overview {
+				if looks++; test.away(looks) {
+					return overview.Overview{Problem: gone}
+				}
+				return small()
+			}
+			out, problems, err := printed(t, &printer{command: &Command{By: "queue", View: "instances"}, look: look}, 5)
+			if got := errors.Is(err, gone); got != test.ends {
+				t.Errorf("got %v, want an end: %v", err, test.ends)
+			}
+			if want := strings.Repeat("tagbus: problem: directory: gone\n", 2); !test.ends && (problems != want || strings.Count(out, "felix-02") < 3) {
+				t.Errorf("got %q and\n%s\nwant the problem of two looks, and the rows of three", problems, out)
+			}
+		})
+	}
+}
+
 // closedPipe is what head leaves behind.
 type closedPipe struct{ err error }
 

@@ -58,6 +58,7 @@ type common struct {
 	cert, key, ca, revoked, policy        string
 	heartbeat, timeout, lookEvery         time.Duration
 	refuse                                string
+	says                                  bool // vitals
 	expiry                                time.Duration
 
 	mu  sync.Mutex
@@ -78,6 +79,7 @@ func (c *common) flags() {
 	c.DurationVar(&c.heartbeat, "heartbeat", time.Second, "interval")
 	c.DurationVar(&c.timeout, "timeout", 3*time.Second, "silence that ends a connection")
 	c.DurationVar(&c.expiry, "expiry", 0, "how long an instance gives no sign of life before its entry is gone; 0: as the directory has it")
+	c.BoolVar(&c.says, "vitals", false, "write down how many goroutines there are, beside the record")
 	c.StringVar(&c.refuse, "refuse", "", "call of the system that fails: memfd or seals")
 	c.DurationVar(&c.lookEvery, "look", time.Second, "time between two looks at certificates and policy")
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -20,15 +21,21 @@ import (
 	"tagbus/test/faults/internal/record"
 )
 
-// turn is how often a publisher that has a rate publishes.
-const turn = 5 * time.Millisecond
+// turn is how often a publisher that has a rate publishes, and groupTurn one with groups.
+const (
+	turn      = 5 * time.Millisecond
+	groupTurn = 50 * time.Millisecond
+)
 
 type publisher struct {
 	*common
 	listen                string
 	port, serves          int
+	first                 uint64
 	tags, subscribers     int
-	rate, bytes           int
+	groups                int
+	rate, fast            float64
+	bytes                 int
 	queueBytes, poolBytes int
 	cache                 int
 	drain                 time.Duration
@@ -39,21 +46,24 @@ type publisher struct {
 	stop   context.Context // of the whole program
 }
 
-// publish is the program: it publishes tags 1 to -tags until SIGTERM, and then drains.
+// publish is the program: it publishes -tags tags from -first on until SIGTERM, and then drains.
 func publish(c *common, args []string) int {
 	p := &publisher{common: c}
 	c.StringVar(&p.listen, "listen", "127.0.0.1", "address")
 	c.IntVar(&p.port, "port", 0, "port; 0: the system picks one")
+	c.Uint64Var(&p.first, "first", 1, "first tag")
 	c.IntVar(&p.tags, "tags", 6, "how many tags")
+	c.IntVar(&p.groups, "groups", 0, "goroutines that publish, each a run of tags, every 50 ms; 0: one for each tag, every 5 ms")
 	c.IntVar(&p.subscribers, "subscribers", 1, "how many subscribers are waited for")
 	c.IntVar(&p.serves, "serves", 0, "how many tags from Churned on are served, too, of which nothing is published")
-	c.IntVar(&p.rate, "rate", 1000, "messages of a tag in a second; 0: as many as there is room for")
+	c.Float64Var(&p.rate, "rate", 1000, "messages of a tag in a second; 0: as many as there is room for")
+	c.Float64Var(&p.fast, "fast", 1, "how many times the rate the first tag of each group has")
 	c.IntVar(&p.bytes, "bytes", 500, "of a message")
 	c.IntVar(&p.queueBytes, "queue-bytes", 1200000, "that may wait for a subscription")
 	c.IntVar(&p.poolBytes, "pool-bytes", 32<<20, "of all messages that wait")
 	c.IntVar(&p.cache, "cache", 0, "messages of a tag that are kept")
 	c.DurationVar(&p.drain, "drain", 30*time.Second, "longest time of Drain")
-	c.StringVar(&p.canary, "canary", "", "break a promise at message 100 of tag 1, to see that it is noticed: skip, double or change")
+	c.StringVar(&p.canary, "canary", "", "break a promise at message 100 of the first tag, to see that it is noticed: skip, double or change")
 	c.BoolVar(&p.usr1, "usr1", false, "wait for SIGUSR1, too, before publishing")
 	_ = c.Parse(args) // flag.ExitOnError
 	begin := make(chan os.Signal, 1)
@@ -69,7 +79,7 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 	if err != nil {
 		return p.failed(2, err)
 	}
-	sent, err := record.Create[check.Sent](p.record, Tags)
+	sent, err := record.Create[check.Sent](p.record, max(Tags, p.tags))
 	if err != nil {
 		return p.failed(2, err)
 	}
@@ -78,6 +88,9 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 		return p.failed(2, err)
 	}
 	n, err := p.open()
+	if err == nil {
+		err = p.vitals(p.stop)
+	}
 	if err != nil {
 		return p.failed(2, err)
 	}
@@ -94,11 +107,13 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 		return p.failed(2, errors.Join(err, n.Close()))
 	}
 	for i := range p.tags {
-		sent[i].Publisher, sent[i].Tag = check.NameOf(p.handle.Instance()), uint64(i+1)
+		sent[i].Publisher, sent[i].Tag = check.NameOf(p.handle.Instance()), p.first+uint64(i)
 	}
 	p.say(Line{What: "ready", Instance: p.handle.Instance()})
-	if err := p.handle.WaitSubscribers(p.stop, p.subscribers, set); err != nil && p.stop.Err() == nil {
-		return p.failed(1, err)
+	if p.subscribers > 0 {
+		if err := p.handle.WaitSubscribers(p.stop, p.subscribers, set); err != nil && p.stop.Err() == nil {
+			return p.failed(1, err)
+		}
 	}
 	if p.usr1 {
 		select {
@@ -108,8 +123,8 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 	}
 	p.say(Line{What: "begins"})
 	var all sync.WaitGroup
-	for i := range p.tags {
-		all.Go(func() { p.publishes(&sent[i]) })
+	for run := range slices.Chunk(sent[:p.tags], p.inGroup()) {
+		all.Go(func() { p.publishes(run) })
 	}
 	all.Wait()
 	if err := errors.Join(p.end(sent, owed), n.Close()); err != nil {
@@ -123,53 +138,75 @@ func (p *publisher) run(begin <-chan os.Signal) int {
 //
 // Errors: those of tags.
 func (p *publisher) sets() (published, serves tags.Set, err error) {
-	if published, err = tags.Range(1, tags.Tag(p.tags)); err != nil || p.serves == 0 {
+	if published, err = tags.Range(tags.Tag(p.first), tags.Tag(p.first)+tags.Tag(p.tags)-1); err != nil || p.serves == 0 {
 		return published, published, err
 	}
 	others, err := tags.Range(Churned, Churned+tags.Tag(p.serves)-1)
 	return published, tags.Union(published, others), err
 }
 
-// publishes publishes one tag until the program is to stop.
-func (p *publisher) publishes(sent *check.Sent) {
-	stream := check.StreamOf(p.handle.Instance())
-	var payload []byte
-	begun, atBegin := time.Now(), uint64(0)
-	tick := time.NewTicker(turn)
+// inGroup returns how many tags a goroutine publishes.
+func (p *publisher) inGroup() int {
+	if p.groups == 0 {
+		return 1
+	}
+	return (p.tags + p.groups - 1) / p.groups
+}
+
+// publishes publishes a run of tags until the program is to stop: those that are due in turn.
+func (p *publisher) publishes(run []check.Sent) {
+	every := turn
+	if p.groups > 0 {
+		every = groupTurn
+	}
+	due := schedule{rate: p.rate, fast: p.fast, begun: time.Now(), before: make([]uint64, len(run))}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var payload []byte
 	for p.stop.Err() == nil {
-		due := atBegin + uint64(time.Since(begun).Seconds()*float64(p.rate))
-		if p.rate > 0 && sent.Accepted >= due {
+		rests := true
+		for i := range run {
+			if !due.now(i, &run[i]) {
+				continue
+			}
+			rests = false
+			payload = check.AppendMessage(payload[:0], check.StreamOf(p.handle.Instance()), run[i].Tag, run[i].Accepted, p.bytes)
+			if !p.one(&run[i], payload) {
+				return
+			}
+		}
+		if rests {
 			select {
 			case <-tick.C:
 			case <-p.stop.Done():
 			}
-			continue
 		}
-		if p.rate > 0 && due-sent.Accepted > uint64(p.rate) { // no more than a second is made up for
-			begun, atBegin = time.Now(), sent.Accepted
-		}
-		payload = check.AppendMessage(payload[:0], stream, sent.Tag, sent.Accepted, p.bytes)
-		called := time.Now()
-		sent.Tried++
-		err := p.message(sent, payload)
-		sent.Waited += uint64(time.Since(called))
-		if err != nil {
-			sent.Tried-- // an error means that no subscriber gets the message
-			if p.stop.Err() == nil {
-				p.say(Line{What: "publish failed", Err: err.Error()})
-			}
-			return
-		}
-		sent.Accepted++
+		due.forgive(run)
 	}
+}
+
+// one publishes a message, and reports whether more may follow.
+func (p *publisher) one(sent *check.Sent, payload []byte) bool {
+	called := time.Now()
+	sent.Tried++
+	err := p.message(sent, payload)
+	sent.Waited += uint64(time.Since(called))
+	if err != nil {
+		sent.Tried-- // an error means that no subscriber gets the message
+		if p.stop.Err() == nil {
+			p.say(Line{What: "publish failed", Err: err.Error()})
+		}
+		return false
+	}
+	sent.Accepted++
+	return true
 }
 
 // message publishes a message.
 //
 // Errors: those of PublishContext.
 func (p *publisher) message(sent *check.Sent, payload []byte) error {
-	if p.canary == "" || sent.Tag != 1 || sent.Accepted != 100 {
+	if p.canary == "" || sent.Tag != p.first || sent.Accepted != 100 {
 		return p.handle.PublishContext(p.stop, tags.Tag(sent.Tag), payload)
 	}
 	switch p.canary {

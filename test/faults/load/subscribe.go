@@ -7,7 +7,10 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,23 +32,38 @@ const longestPause = time.Second
 
 type subscriber struct {
 	*common
+	takes    []take
+	all      bool // tags of which nothing has come are written down, too
+	slots    int
 	slow     time.Duration
+	laggard  chan os.Signal
+	lagging  time.Time // until when each message takes lag
 	panics   int
 	churn    bool
 	cycles   int // of churn
 	messages int
-	got      []check.Got
-	taken    int
-	judges   map[*bus.Peer]map[tags.Tag]*check.Judge
-	byName   map[check.Name]map[tags.Tag]*check.Got
+	ledger   ledger
 }
 
+// take is tags that are subscribed to with one policy.
+type take struct {
+	policy bus.Policy
+	tags   tags.Set
+}
+
+// A subscriber that lags takes lag for each message, for lagsFor.
+const (
+	lag     = 2 * time.Millisecond
+	lagsFor = 4 * time.Second
+)
+
 // subscribe is the program: it subscribes to tag 1 with the first of Policies, to tag 2 with the second, and so
-// on, until SIGTERM.
+// on, or as -take says, until SIGTERM. SIGUSR2 makes it lag for a while.
 func subscribe(c *common, args []string) int {
-	s := &subscriber{
-		common: c, judges: make(map[*bus.Peer]map[tags.Tag]*check.Judge), byName: make(map[check.Name]map[tags.Tag]*check.Got),
-	}
+	s := &subscriber{common: c, laggard: make(chan os.Signal, 1)}
+	signal.Notify(s.laggard, syscall.SIGUSR2)
+	c.Func("take", "`POLICY=TAGS` in the place of Policies, any number of times", s.take)
+	c.IntVar(&s.slots, "slots", Slots, "how many streams there are at a time, of publishers that are not judged")
 	c.DurationVar(&s.slow, "slow", 0, "how long the handler takes for each message of tag 1")
 	c.IntVar(&s.panics, "panic-every", 0, "message of tag 1 at which the handler panics, after it was counted")
 	c.BoolVar(&s.churn, "churn", false, "subscribe to tags of its own, and unsubscribe, all the time")
@@ -57,10 +75,16 @@ func (s *subscriber) run() int {
 	stop, end := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer end()
 	var err error
-	if s.got, err = record.Create[check.Got](s.record, Slots); err != nil {
+	if s.ledger, err = newLedger(s.record, s.slots); err == nil {
+		err = s.expect()
+	}
+	if err != nil {
 		return s.failed(2, err)
 	}
 	n, err := s.open()
+	if err == nil {
+		err = s.vitals(stop)
+	}
 	if err != nil {
 		return s.failed(2, err)
 	}
@@ -95,18 +119,47 @@ func (s *subscriber) run() int {
 //
 // Errors: those of the policies, and of Subscribe.
 func (s *subscriber) subscriptions(handle *bus.Subscriber) (subs []*bus.Subscription, err error) {
-	for i, text := range Policies {
-		policy, err := bus.ParsePolicy(text)
-		if err != nil {
-			return nil, err
-		}
-		sub, err := handle.SubscribeWith(tags.Of(tags.Tag(i+1)), s.message, bus.SubscriptionConfig{Policy: policy})
+	for _, t := range s.takes {
+		sub, err := handle.SubscribeWith(t.tags, s.message, bus.SubscriptionConfig{Policy: t.policy})
 		if err != nil {
 			return nil, err
 		}
 		subs = append(subs, sub)
 	}
 	return subs, nil
+}
+
+// expect makes takes of Policies, if there are none.
+//
+// Errors: those of take.
+func (s *subscriber) expect() error {
+	if s.takes != nil {
+		return nil
+	}
+	s.all = true
+	for i, text := range Policies {
+		if err := s.take(fmt.Sprintf("%s=%d", text, i+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take notes a policy and its tags.
+//
+// Errors: those of the policy and of the tags.
+func (s *subscriber) take(text string) error {
+	policy, set, _ := strings.Cut(text, "=")
+	p, err := bus.ParsePolicy(policy)
+	if err != nil {
+		return err
+	}
+	t, err := tags.ParseSet(set)
+	if err != nil {
+		return err
+	}
+	s.takes = append(s.takes, take{p, t})
+	return nil
 }
 
 // waits says when all subscriptions are acknowledged: from then on nothing is missed and not told.
@@ -141,16 +194,15 @@ func (s *subscriber) cycle(ctx context.Context, handle *bus.Subscriber) {
 
 // message is the handler: it runs on the loop, as told does.
 func (s *subscriber) message(m bus.Message) {
-	judges := s.judges[m.Publisher]
-	if judges == nil {
-		judges = s.known(m.Publisher)
+	s.ledger.judge(m.Publisher, m.Tag).Observe(m.Data, record.Now())
+	select {
+	case <-s.laggard:
+		s.lagging = time.Now().Add(lagsFor)
+	default:
 	}
-	j := judges[m.Tag]
-	if j == nil {
-		j = check.NewJudge(s.slot(m.Publisher.Instance, m.Tag), m.Publisher.Instance, uint64(m.Tag))
-		judges[m.Tag] = j
+	if s.lagging != (time.Time{}) {
+		s.lags()
 	}
-	j.Observe(m.Data, record.Now())
 	if m.Tag != 1 {
 		return
 	}
@@ -162,34 +214,12 @@ func (s *subscriber) message(m bus.Message) {
 	}
 }
 
-// known returns the judges of a publisher, which stay when its connection does not.
-func (s *subscriber) known(peer *bus.Peer) map[tags.Tag]*check.Judge {
-	for other, judges := range s.judges {
-		if other.Instance == peer.Instance {
-			delete(s.judges, other)
-			s.judges[peer] = judges
-			return judges
-		}
+func (s *subscriber) lags() {
+	if time.Now().After(s.lagging) {
+		s.lagging = time.Time{}
+		return
 	}
-	s.judges[peer] = make(map[tags.Tag]*check.Judge)
-	return s.judges[peer]
-}
-
-// slot returns where a stream is written down.
-func (s *subscriber) slot(publisher string, tag tags.Tag) *check.Got {
-	name := check.NameOf(publisher)
-	if s.byName[name] == nil {
-		s.byName[name] = make(map[tags.Tag]*check.Got)
-	}
-	if s.byName[name][tag] == nil {
-		if s.taken == len(s.got) {
-			panic("load: more streams than a record has slots for")
-		}
-		s.byName[name][tag] = &s.got[s.taken]
-		s.got[s.taken] = check.Got{Publisher: name, Tag: uint64(tag)}
-		s.taken++
-	}
-	return s.byName[name][tag]
+	<-time.After(lag) // what a handler must not do
 }
 
 // told takes note of an event.
@@ -197,16 +227,18 @@ func (s *subscriber) told(e bus.Event) {
 	s.event(e)
 	switch e.Kind {
 	case bus.Gap:
-		s.slot(e.Peer.Instance, e.Tag).Told[cause(e.Err)] += e.Count
+		s.ledger.slot(e.Peer.Instance, e.Tag).Told[cause(e.Err)] += e.Count
+	case bus.Connected:
+		s.ledger.back(e.Peer.Instance)
 	case bus.Goodbye, bus.Vanished:
-		for i := range Policies {
-			g := s.slot(e.Peer.Instance, tags.Tag(i+1))
-			if e.Kind == bus.Goodbye {
-				g.Goodbye = 1
-			} else {
-				g.Vanished = 1
+		if s.all {
+			for _, t := range s.takes {
+				for tag := range t.tags.All() {
+					s.ledger.slot(e.Peer.Instance, tag)
+				}
 			}
 		}
+		s.ledger.ended(e.Peer.Instance, e.Kind == bus.Goodbye)
 	default: // the checker needs no other
 	}
 }

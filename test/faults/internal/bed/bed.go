@@ -259,6 +259,11 @@ func (p *Process) Signal(s syscall.Signal) error {
 
 // Kill ends the process and all of its group at once.
 func (p *Process) Kill() {
+	select {
+	case <-p.ended: // its number may be that of another process
+		return
+	default:
+	}
 	_ = unix.Kill(-p.PID(), unix.SIGKILL) // it may have ended
 	<-p.ended
 }

@@ -67,6 +67,12 @@ func TestPair_Verify(t *testing.T) {
 		}, ""},
 		{"the publisher vanishes, and what was missing before is not told", lost, check.Told{}, func(p *check.Pair) { p.Got.Goodbye, p.Got.Vanished = 0, 1 }, "vanished: 9 delivered, 1 missing among them, 0 told lost"},
 		{"the subscriber is killed with what it was told", lost, check.Told{}, func(p *check.Pair) { p.Got.Goodbye, p.Killed = 0, true }, ""},
+		{"the subscriber leaves", lost, check.Told{check.Connection: 1}, func(p *check.Pair) { p.Got.Goodbye, p.Left = 0, true }, ""},
+		{"the subscriber leaves, and what was missing before is not told", lost, check.Told{}, func(p *check.Pair) { p.Got.Goodbye, p.Left = 0, true }, "vanished: 9 delivered, 1 missing among them, 0 told lost"},
+		{"the subscriber leaves before it is told what was left out last", lost, check.Told{}, func(p *check.Pair) { p.Got.Goodbye, p.Left, p.Policy = 0, true, "sample:3" }, ""},
+		{"a late subscriber had no message yet, and was told of losses", func(*check.Judge, []byte) {}, check.Told{check.Connection: 4}, func(p *check.Pair) {
+			p.Got, p.Late = check.Got{Tag: 7, Goodbye: 1, Told: p.Got.Told}, true
+		}, ""},
 		{"the ends differ", lost, check.Told{check.Connection: 1}, func(p *check.Pair) { p.Owed = &check.Owed{} }, "the publisher tells [0 0 0 0 0 0 0]"},
 		{"the ends agree", lost, check.Told{check.Connection: 1}, func(p *check.Pair) { p.Owed = &check.Owed{Told: check.Told{check.Connection: 1}} }, ""},
 		{"a message is accepted twice", delivered, check.Told{}, func(p *check.Pair) { p.Sent.Tried = 11 }, "has tried 11 and accepted 10"},

@@ -74,6 +74,8 @@ type Got struct {
 
 	LastAt   int64 // of a delivery, by record.Now
 	MaxPause int64 // nanoseconds between two deliveries
+
+	Judged uint64 // 1: a reader of the record has judged this stream, and its slot may be used again
 }
 
 // Owed is what a publisher has told of the losses of one subscriber of one tag.
@@ -82,6 +84,9 @@ type Owed struct {
 	Tag        uint64
 	Told       Told
 }
+
+// Vitals is what a program writes down of itself.
+type Vitals struct{ Goroutines uint64 }
 
 // maxHoles bounds what a Judge remembers of counters that were left out: an older one that comes late
 // counts as a duplicate, which fails as well.

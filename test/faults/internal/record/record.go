@@ -50,6 +50,13 @@ func Open[T any](path string) ([]T, error) {
 	return mapped[T](f, n)
 }
 
+// Release gives the memory of Open back: the slots are not to be used after it.
+func Release[T any](slots []T) {
+	if len(slots) > 0 {
+		_ = unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(slots))), size[T](len(slots)))) // it was mapped
+	}
+}
+
 func size[T any](n int) int {
 	var slot T
 	return n * int(unsafe.Sizeof(slot))
