@@ -19,7 +19,8 @@
 //
 //  1. Wait: ask epoll for at most MaxEvents ready descriptors. If step 5 or 6
 //     said that there is more to do, only look; else block, after spinning for
-//     BusyPoll if that is set. The longer the loop blocks, the less it costs:
+//     BusyPoll if that is set, in which each Watch is called, too. Arm is called just before
+//     it blocks. The longer the loop blocks, the less it costs:
 //     an idle loop does not wake up.
 //  2. Events: call Source.OnEvent of each ready descriptor, once. The kernel
 //     keeps the rest in a queue, so that all ready descriptors are served round

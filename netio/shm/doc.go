@@ -62,7 +62,8 @@
 //
 // # Waking
 //
-// A side that has read all says so, looks again, and sleeps; the other one publishes,
+// A side that has read all looks again in each turn of its loop, and while that spins
+// (reactor.Config.BusyPoll). Before the loop blocks it says that it sleeps, and looks once more; the other one publishes,
 // and then looks whether it sleeps. One that sleeps is woken by a byte on the socket.
 // While both sides have work neither makes a call of the system. A sender says at which position of
 // the reader it wants to be woken: with much outstanding that is a quarter of it.
