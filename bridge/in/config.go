@@ -6,9 +6,10 @@ import (
 	"errors"
 	"math"
 
-	"tagbus/bridge/durable"
 	"tagbus/bus"
 	"tagbus/internal/validate"
+
+	"tagbus/bridge/durable"
 )
 
 // ErrInvalidConfig is wrapped in the errors of Config.Validate, once for each violation.

@@ -3,8 +3,9 @@
 package in
 
 import (
-	"tagbus/bridge/durable"
 	"tagbus/internal/sanitize"
+
+	"tagbus/bridge/durable"
 )
 
 // ReadError means that an entry of the log is no record that can be read.

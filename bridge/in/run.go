@@ -7,11 +7,12 @@ import (
 	"errors"
 	"time"
 
-	"tagbus/bridge/durable"
-	"tagbus/bridge/record"
 	"tagbus/bus"
 	"tagbus/recording"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
+	"tagbus/bridge/record"
 )
 
 // Opener opens publishers; a *node.Node does.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"tagbus/internal/sanitize"
 
 	"tagbus/bridge/durable"
-	"tagbus/internal/sanitize"
 )
 
 // Codes of errors of the server that nats.go does not name.
@@ -61,6 +61,7 @@ func (l *Log) explainAPI(e *jetstream.APIError) error {
 		return l.refuse("%s: enable JetStream at the servers, or name other ones", e.Description)
 	case jetstream.JSErrCodeStreamMessageExceedsMaximum, codeExpectedStream, codeSealed:
 		return l.refuse("stream %s: %s", l.cfg.Stream, e.Description)
+	default:
 	}
 	return fmt.Errorf("bridge/jetstream: stream %s: %w", l.cfg.Stream, e)
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"tagbus/tags"
 
 	"tagbus/bridge/durable"
-	"tagbus/tags"
 )
 
 // stored is the answer of a stream that is asked for a message.

@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tagbus/bridge/durable"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
 )
 
 // What stands in a pattern for a tag and an instance.

@@ -5,8 +5,9 @@ package jetstream
 import (
 	"testing"
 
-	"tagbus/bridge/durable"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
 )
 
 // An internal test: what maps subjects is seen in servers only, and hostile names are easier here.

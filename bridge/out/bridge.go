@@ -8,11 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"tagbus/bus"
+	"tagbus/recording"
+
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
-	"tagbus/bus"
-	"tagbus/recording"
 )
 
 // unsubscribeTime is how long publishers may take to acknowledge the end.

@@ -14,15 +14,15 @@ import (
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
+	"tagbus/bus"
+	"tagbus/internal/testkit"
+	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/natsserver"
 	"tagbus/bridge/jetstream"
 	"tagbus/bridge/out"
 	"tagbus/bridge/record"
-	"tagbus/bus"
-	"tagbus/internal/testkit"
-	"tagbus/tags"
 )
 
 // kills is how many times each party is killed: more with TAGBUS_TESTS=all.

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus"
+
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
-	"tagbus/bus"
 )
 
 const (
@@ -117,8 +118,11 @@ func (b *Bridge) standings(stats []bus.TagStats) []writer.Standing {
 // shares returns losses by cause.
 func shares(l bus.Losses) (all []record.Share) {
 	for _, s := range []record.Share{
-		{Cause: record.CauseFull, Count: l.Full}, {Cause: record.CauseMemory, Count: l.Memory}, {Cause: record.CauseConnection, Count: l.Connection},
-		{Cause: record.CauseEnded, Count: l.Ended}, {Cause: record.CauseLeftOut, Count: l.LeftOut},
+		{Cause: record.CauseFull, Count: l.Full},
+		{Cause: record.CauseMemory, Count: l.Memory},
+		{Cause: record.CauseConnection, Count: l.Connection},
+		{Cause: record.CauseEnded, Count: l.Ended},
+		{Cause: record.CauseLeftOut, Count: l.LeftOut},
 	} {
 		if s.Count > 0 {
 			all = append(all, s)

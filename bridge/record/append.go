@@ -59,10 +59,9 @@ func line(r *Record) string {
 	if r.Peer != nil {
 		fmt.Fprintf(&b, " from %v", r.Peer)
 	}
-	switch {
-	case r.Count == 0:
+	if r.Count == 0 {
 		fmt.Fprintf(&b, " at %d", r.First)
-	default:
+	} else {
 		fmt.Fprintf(&b, " %d to %d", r.First, r.Next()-1)
 	}
 	for _, s := range r.Causes {

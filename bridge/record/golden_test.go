@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/bridge/record"
 	"tagbus/bus"
 	"tagbus/tags"
+
+	"tagbus/bridge/record"
 )
 
 var (

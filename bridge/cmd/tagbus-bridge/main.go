@@ -7,8 +7,9 @@ package main
 import (
 	"os"
 
-	"tagbus/bridge/cmd/internal/commands"
 	"tagbus/cmd/programs"
+
+	"tagbus/bridge/cmd/internal/commands"
 )
 
 func main() { os.Exit(programs.Service("tagbus-bridge", commands.Description, new(commands.Commands))) }

@@ -18,13 +18,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
-
-	"tagbus/bridge/cmd/internal/commands"
-	"tagbus/bridge/internal/natsserver"
 	"tagbus/bus"
 	"tagbus/cmd/programs"
 	"tagbus/node"
 	"tagbus/tags"
+
+	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/bridge/internal/natsserver"
 )
 
 // mode is the variable that makes a program of the tests.

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/bridge/durable"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
 )
 
 // Run tests an engine.
@@ -198,7 +199,10 @@ func (b *bed) read() {
 	b.wantRead(durable.Query{Tags: tags.Of(9)})
 	b.wantRead(durable.Query{Start: durable.Start{Time: time.Now().Add(time.Hour)}})
 	b.wantRead(durable.Query{Start: durable.Start{Time: time.Now().Add(-time.Hour)}}, "first", "2", "second", "third", "3")
-	for range b.log.Read(b.Context(), durable.Query{}) {
+	for _, err := range b.log.Read(b.Context(), durable.Query{}) {
+		if err != nil {
+			b.Errorf("got error %v, want none", err)
+		}
 		break // what is left over disturbs nothing
 	}
 }

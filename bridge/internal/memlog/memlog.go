@@ -14,8 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/bridge/durable"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
 )
 
 // ErrAway is what is reported while the log is away, and for an Append whose outcome is not told.

@@ -5,9 +5,10 @@ package writer
 import (
 	"time"
 
+	"tagbus/bus"
+
 	"tagbus/bridge/durable"
 	"tagbus/bridge/record"
-	"tagbus/bus"
 )
 
 // markBytes is what a record without messages counts for the bytes that are held.

@@ -3,9 +3,10 @@
 package writer
 
 import (
-	"tagbus/bridge/durable"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
 )
 
 // ForeignError means that the log has something under a key that a bridge has not written, or that a

@@ -6,10 +6,11 @@ import (
 	"math"
 	"time"
 
-	"tagbus/bridge/durable"
-	"tagbus/bridge/record"
 	"tagbus/bus"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
+	"tagbus/bridge/record"
 )
 
 // Page takes messages in the order in which they came, and keeps no reference to them.

@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tagbus/bus"
+	"tagbus/tags"
+
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/internal/writer"
-	"tagbus/bus"
-	"tagbus/tags"
 )
 
 // fates returns what becomes of appends: most are stored, and each way to fail is frequent.

@@ -47,7 +47,7 @@ func (w *Writer) nextAppend() (a durable.Append, ok bool) {
 	it := c.flying
 	return durable.Append{
 		Key: c.key, After: c.at, ID: id(c.key, it), Data: it.bytes(),
-		Done: func(at durable.Position, err error) { w.done(c, it, at, err) },
+		Done: func(at durable.Position, err error) { w.done(c, at, err) },
 	}, true
 }
 
@@ -57,7 +57,7 @@ func id(key durable.Key, it *item) string {
 }
 
 // done takes the outcome of an append.
-func (w *Writer) done(c *chain, it *item, at durable.Position, err error) {
+func (w *Writer) done(c *chain, at durable.Position, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.flights--

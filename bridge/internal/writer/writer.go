@@ -19,9 +19,10 @@ import (
 	"sync"
 	"time"
 
+	"tagbus/tags"
+
 	"tagbus/bridge/durable"
 	"tagbus/bridge/record"
-	"tagbus/tags"
 )
 
 // Config says how a Writer works. Log, MaxBytes, RecordBytes and MaxFlights have no default.

@@ -10,11 +10,12 @@ import (
 	"strconv"
 	"time"
 
-	"tagbus/bridge/durable"
-	"tagbus/bridge/in"
 	"tagbus/bus"
 	"tagbus/cmd/programs"
 	"tagbus/tags"
+
+	"tagbus/bridge/durable"
+	"tagbus/bridge/in"
 )
 
 // In is the command line of tagbus-bridge in.

@@ -55,7 +55,7 @@ func (p Pair) Verify() error {
 	case g.Goodbye != 0:
 		p.whole(told, wrong)
 	case p.Left, g.Vanished != 0:
-		untold := told < p.Unseen() && !(p.Left && leavesOut(p.Policy))
+		untold := told < p.Unseen() && (!p.Left || !leavesOut(p.Policy))
 		if untold || g.Delivered+told > p.Sent.Tried {
 			wrong("vanished: %d delivered, %d missing among them, %d told lost, %d tried", g.Delivered, g.Missing, told, p.Sent.Tried)
 		}

@@ -17,13 +17,13 @@ import (
 // sharedMemory are the rows of the transport within a host. Each program may use TCP, too.
 var sharedMemory = []table.Row{
 	row("shm 1", "a subscriber gets no shared memory", "a filter of system calls without memfd_create", noMemory, byTCP, func(c *table.Case) {
-		subscriberWith(c, nil, table.TCP, says, "-refuse", "memfd")
+		subscriberWith(c, nil, says, "-refuse", "memfd")
 	}),
 	row("shm 2", "a publisher gets no shared memory", "a filter of system calls without memfd_create", noMemory, byTCP, func(c *table.Case) {
 		publisherWith(c, nil, table.TCP, says, "-refuse", "memfd")
 	}),
 	row("shm 3", "the system is too old for the seals, at a subscriber", "F_ADD_SEALS fails with EINVAL, as F_SEAL_FUTURE_WRITE before Linux 5.1", noMemory, byTCP, func(c *table.Case) {
-		subscriberWith(c, nil, table.TCP, says, "-refuse", "seals")
+		subscriberWith(c, nil, says, "-refuse", "seals")
 	}),
 	row("shm 4", "the system is too old for the seals, at a publisher", "as shm 3", noMemory, byTCP, func(c *table.Case) {
 		publisherWith(c, nil, table.TCP, says, "-refuse", "seals")
@@ -46,11 +46,11 @@ var sharedMemory = []table.Row{
 	row("shm 7", "a program is of another run of the system", "another boot_id at the subscriber, and the same folder", tcp, byTCP, func(c *table.Case) {
 		fake := filepath.Join(c.Dir, "boot")
 		c.Must(os.WriteFile(fake, []byte("01234567-89ab-cdef-0123-456789abcdef\n"), 0o600))
-		subscriberWith(c, mounted("mount --bind "+fake+" /proc/sys/kernel/random/boot_id"), table.TCP, "")
+		subscriberWith(c, mounted("mount --bind "+fake+" /proc/sys/kernel/random/boot_id"), "")
 	}, "unshare"),
 	row("shm 8", "a container shares the network, and not the folder of the sockets", "an empty file system over that of the subscriber", tcp, byTCP, func(c *table.Case) {
 		folder := filepath.Join(c.Dir, "shm")
-		subscriberWith(c, mounted("mount -t tmpfs tmpfs "+folder), table.TCP, "")
+		subscriberWith(c, mounted("mount -t tmpfs tmpfs "+folder), "")
 	}, "unshare"),
 	row("shm 9", "a container shares the folder of the sockets, and no processes", "a namespace of processes of the subscriber", "messages go by shared memory", apart, func(c *table.Case) {
 		publisher, victim, other := beside(c, []string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--"})
@@ -116,10 +116,10 @@ func row(number, name, inject, promise string, struck table.Counts, run func(c *
 	return table.Row{Number: number, Name: name, Inject: inject, Promise: promise, Ways: []string{table.SHM}, Struck: struck, Run: run, Needs: needs}
 }
 
-// subscriberWith starts a subscriber behind a command, and compares how it is connected and what it says of that.
-func subscriberWith(c *table.Case, before []string, way, want string, flags ...string) {
+// subscriberWith starts a subscriber behind a command, which is to be connected by TCP, and compares what it says of that.
+func subscriberWith(c *table.Case, before []string, want string, flags ...string) {
 	publisher, victim, other := beside(c, before, flags...)
-	by(c, victim, way)
+	by(c, victim, table.TCP)
 	said(c, victim, want)
 	onward(c, publisher, victim, other)
 }
