@@ -150,7 +150,7 @@ func TestTheBackendsOfATry(t *testing.T) {
 		{
 			"a name within the host has a still longer one",
 			[]step{ms(0, func(u *user) { u.Addresses = []dialer.Target{at(501), at(1)} }), ms(0, dial), ms(5100, nil)},
-			[]string{"0 open 501", "5000 open 1"},
+			[]string{"0 open 501", "4000 open 1"},
 			"dialing",
 		},
 		{

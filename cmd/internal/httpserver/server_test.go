@@ -24,11 +24,23 @@ type bed struct {
 	addr    string
 	asked   chan struct{} // /wait has been asked for
 	release chan struct{} // closed: it is answered
+	accepts chan struct{} // the server waits for a connection: it has admitted those before, or has closed them
+}
+
+// listener says when it is asked for a connection.
+type listener struct {
+	net.Listener
+	accepts chan struct{}
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	l.accepts <- struct{}{}
+	return l.Listener.Accept()
 }
 
 func newBed(t *testing.T, connections int) *bed {
 	t.Helper()
-	b := &bed{t: t, asked: make(chan struct{}, 100), release: make(chan struct{})}
+	b := &bed{t: t, asked: make(chan struct{}, 100), release: make(chan struct{}), accepts: make(chan struct{}, 100)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/now", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "now") })
 	mux.HandleFunc("/wait", func(w http.ResponseWriter, _ *http.Request) {
@@ -43,7 +55,8 @@ func newBed(t *testing.T, connections int) *bed {
 	}
 	b.addr = l.Addr().String()
 	ended := make(chan error)
-	go func() { ended <- s.Serve(l) }()
+	go func() { ended <- s.Serve(&listener{l, b.accepts}) }()
+	<-b.accepts
 	t.Cleanup(func() {
 		_ = s.Close()
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
@@ -66,6 +79,7 @@ func (b *bed) dial() *client {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	<-b.accepts
 	b.t.Cleanup(func() { _ = c.Close() })
 	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		b.t.Fatal(err)

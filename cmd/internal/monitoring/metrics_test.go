@@ -74,11 +74,14 @@ func exported(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestTheReferenceListsTheMetrics keeps docs/reference.md complete.
+// TestTheReferenceListsTheMetrics keeps docs/reference.md complete. The table of the bridge, another module, has
+// a test there.
 func TestTheReferenceListsTheMetrics(t *testing.T) {
 	listed := make(map[string]bool)
 	for _, name := range matches("(?m)^\\| `(tagbus_\\w+)`", read(t, reference)) {
-		listed[name] = true
+		if !strings.HasPrefix(name, "tagbus_bridge_") {
+			listed[name] = true
+		}
 	}
 	want := make(map[string]bool)
 	for name := range exported(t) {
