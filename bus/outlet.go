@@ -193,18 +193,6 @@ func (out *outlet) onHello(data []byte) {
 	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
 }
 
-// notePassed keeps for Sender.State, which any goroutine calls, which better ways the connection does
-// not use.
-func (out *outlet) notePassed() {
-	if !out.contact.isConnected() {
-		return
-	}
-	passed := out.contact.passedWays()
-	out.sender.pub.fan.Mu.Lock()
-	defer out.sender.pub.fan.Mu.Unlock()
-	out.link.passed = passed
-}
-
 // lost cleans up after a connection, and dials again.
 func (out *outlet) lost(cause error) {
 	wasReady := out.contact.closed()

@@ -149,6 +149,18 @@ func (l *link) snapshot(now time.Time, wanted map[subscription.LaneID][]tags.Tag
 	return peer
 }
 
+// notePassed keeps for Sender.State, which any goroutine calls, which better ways the connection does
+// not use.
+func (out *outlet) notePassed() {
+	if !out.contact.isConnected() {
+		return
+	}
+	passed := out.contact.passedWays()
+	out.sender.pub.fan.Mu.Lock()
+	defer out.sender.pub.fan.Mu.Unlock()
+	out.link.passed = passed
+}
+
 // state returns the state of a subscriber that has gone, without its lanes.
 func (m *member) state() state.Peer {
 	peer := m.peer.state(m.since)

@@ -53,6 +53,7 @@ type EventLoop struct {
 	postsEnd   int       // place in the posts where the turn ends
 	awakeSince time.Duration
 	gap        time.Duration // length of the last pause
+	newsOnly   int           // turns since the last look at descriptors, while the loop spins
 	initPanic  *Panic
 	lastPanic  *Panic
 	exits      int // callbacks that called runtime.Goexit

@@ -110,15 +110,24 @@ func (l *EventLoop) endTurn() time.Duration {
 // the system and takes as long as some ten of them.
 const watches = 64
 
-// look looks for something to do, and returns the number of events and of Watchers with news.
-func (l *EventLoop) look() (n int, err error) {
+// unpolled is how many turns in a row may be for news of Watchers alone: then descriptors have their turn, which
+// timers are, too.
+const unpolled = 16
+
+// look looks for something to do, and reports whether it has found something.
+func (l *EventLoop) look() (found bool, err error) {
 	for range watches {
-		if l.watch() {
-			l.poller.ready = 0 // those of the last look are done
-			return 1, nil
+		if found = l.watch(); found {
+			break
 		}
 	}
-	return l.poller.poll()
+	if l.newsOnly++; found && l.newsOnly <= unpolled {
+		l.poller.ready = 0 // those of the last look are done
+		return true, nil
+	}
+	l.newsOnly = 0
+	n, err := l.poller.poll()
+	return found || n > 0, err
 }
 
 // spin looks for something to do until BusyPoll is over, and reports whether it
@@ -126,8 +135,8 @@ func (l *EventLoop) look() (n int, err error) {
 func (l *EventLoop) spin() (found bool, err error) {
 	began := l.now()
 	for {
-		n, err := l.look()
-		found = n > 0 || l.posts.pending() || l.stopping()
+		found, err = l.look()
+		found = found || l.posts.pending() || l.stopping()
 		l.awakeSince = l.now()
 		if found || err != nil || l.awakeSince-began >= l.config.BusyPoll {
 			l.counters.spinning.Add(int64(l.awakeSince - began))

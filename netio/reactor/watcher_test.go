@@ -121,3 +121,25 @@ func TestWatcher_everySleepIsArmed(t *testing.T) {
 		t.Errorf("got %d calls of Arm for %d sleeps", m.arms, sleeps)
 	}
 }
+
+// A Watcher that has news all the time leaves descriptors, and with them timers, their turn.
+func TestWatcher_newsWithoutEndLeaveTimersTheirTurn(t *testing.T) {
+	loop := newLoop(t, reactor.Config{BusyPoll: patience})
+	m := &mailbox{taken: func(m *mailbox) { m.published.Add(1) }}
+	addPrepare(t, loop, m)
+	m.published.Add(1)
+	count := 0
+	var again *reactor.Timer
+	again = newTimer(t, loop, func() {
+		if count++; count == 5 {
+			loop.Stop()
+			return
+		}
+		startOnce(t, again, 1)
+	})
+	startOnce(t, again, 1)
+	run(t, loop)
+	if count != 5 {
+		t.Errorf("got %d calls of the timer, want 5", count)
+	}
+}

@@ -180,7 +180,7 @@ func TestWriter_anotherBridge(t *testing.T) {
 	})
 }
 
-// TestWriter_goesOnBehindTheLog after another run, and says what was missed and who has gone.
+// TestWriter_goesOnBehindTheLog after another run, and says what was missed, and which publishers are gone.
 func TestWriter_goesOnBehindTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memlog.New(limit, nil)

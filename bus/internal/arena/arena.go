@@ -18,6 +18,10 @@ const (
 	WasteShare = 8
 
 	maxPieces = 512 // of a run that is made of rests
+
+	// maxCleared bounds what is cleared of a buffer for a flood, some 10 µs: a buffer may have 16 MiB. More of it
+	// would have left the cache again before it is filled.
+	maxCleared = 256 << 10
 )
 
 // Arena cuts the buffers of a pool into runs.
@@ -79,11 +83,24 @@ func (a *Arena) Reserve(t *Tail, buffers int) (ok bool) {
 //
 //   - Result: false if there is not so much memory; then nothing is taken.
 func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
+	pieces, cold, ok := a.take(dst, t, n)
+	if cold {
+		// The memory is in the cache of the processor that has read it last. Message by message it would come
+		// back line by line, and the lock of each message would wait for that. This takes all of it
+		// over at once, and reads none of it (adr/0042).
+		mem := pieces[len(pieces)-1].Mem
+		clear(mem[:min(len(mem), maxCleared)])
+	}
+	return pieces, ok
+}
+
+// take is Take without the lock. cold: a flood goes on in a buffer that comes from the pool.
+func (a *Arena) take(dst []Piece, t *Tail, n int) (pieces []Piece, cold, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	rest := t.rest()
 	if n <= rest {
-		return append(dst, a.begin(t.chunk, t)), true
+		return append(dst, a.begin(t.chunk, t)), false, true
 	}
 	if rest < max(a.size/WasteShare, MinPiece) {
 		rest = 0
@@ -91,17 +108,17 @@ func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
 	buffers := (n - rest + a.size - 1) / a.size
 	if len(t.spare) < buffers {
 		if t.spare, ok = a.pool.GetAll(t.spare, buffers-len(t.spare)); !ok {
-			return a.scrape(dst, t, n)
+			pieces, ok = a.scrape(dst, t, n)
+			return pieces, false, ok
 		}
 	}
 	if rest > 0 {
 		dst = append(dst, a.all(t.chunk))
 	}
-	t.flood = t.flood || buffers > 1
 	for range buffers - 1 {
 		dst = append(dst, a.all(a.open(t)))
 	}
-	return append(dst, a.begin(a.open(t), t)), true
+	return append(dst, a.begin(a.open(t), t)), t.flood && buffers == 1, true
 }
 
 // scrape is Take without enough buffers: it takes the rests of others. mu is held.
@@ -182,12 +199,6 @@ func (a *Arena) open(t *Tail) *Chunk {
 	c := &a.chunks[b.Key()]
 	b.Reset()
 	c.buffer, c.mem, c.used = b, b.Extend(b.Available()), 0
-	if t.flood {
-		// The memory is in the cache of the processor that has read it last. Message by message it would come
-		// back line by line, and the lock of each message would wait for that. This takes all of it
-		// over at once, and reads none of it (adr/0042).
-		clear(c.mem)
-	}
 	return c
 }
 

@@ -2,23 +2,28 @@
 
 package arena
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 // A buffer is cleared for a stream that has filled the one before, and for no other one: a
 // lone message would pay for all of it.
 func TestArena_clearsBuffersOfAFlood(t *testing.T) {
-	const size = 1000
+	const large = 4 * maxCleared
 	for _, test := range []struct {
 		name    string
+		size    int // of a buffer
 		written int // of the run before
-		cleared bool
+		cleared int
 	}{
-		{"all of it", size, true},
-		{"half of it", size / 2, true},
-		{"a message", 40, false},
+		{"all of it", 1000, 1000, 1000},
+		{"half of it", 1000, 500, 1000},
+		{"a message", 1000, 40, 0},
+		{"all of a large one", large, large, maxCleared},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a := newArena(t, 1, size)
+			a := newArena(t, 1, test.size)
 			var tail Tail
 			take := func() Piece {
 				run, ok := a.Take(nil, &tail, 32)
@@ -39,8 +44,12 @@ func TestArena_clearsBuffersOfAFlood(t *testing.T) {
 			a.mu.Unlock()
 			x = take()
 			defer a.Undo([]Piece{x})
-			if got := x.Mem[0] == 0 && x.Mem[len(x.Mem)-1] == 0; got != test.cleared || len(x.Mem) != size {
-				t.Errorf("got %d bytes, cleared: %v, want %d, %v", len(x.Mem), got, size, test.cleared)
+			got := bytes.IndexByte(x.Mem, 1)
+			if got < 0 {
+				got = len(x.Mem)
+			}
+			if got != test.cleared || len(x.Mem) != test.size {
+				t.Errorf("got %d of %d bytes cleared, want %d of %d", got, len(x.Mem), test.cleared, test.size)
 			}
 		})
 	}
