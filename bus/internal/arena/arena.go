@@ -17,11 +17,10 @@ const (
 	// fit into the rest.
 	WasteShare = 8
 
-	maxPieces = 512 // of a run that is made of rests
+	// floodShare is the part of a buffer that the run before has filled, or more, in a flood.
+	floodShare = 2
 
-	// maxCleared bounds what is cleared of a buffer for a flood, some 10 µs: a buffer may have 16 MiB. More of it
-	// would have left the cache again before it is filled.
-	maxCleared = 256 << 10
+	maxPieces = 512 // of a run that is made of rests
 )
 
 // Arena cuts the buffers of a pool into runs.
@@ -83,24 +82,11 @@ func (a *Arena) Reserve(t *Tail, buffers int) (ok bool) {
 //
 //   - Result: false if there is not so much memory; then nothing is taken.
 func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
-	pieces, cold, ok := a.take(dst, t, n)
-	if cold {
-		// The memory is in the cache of the processor that has read it last. Message by message it would come
-		// back line by line, and the lock of each message would wait for that. This takes all of it
-		// over at once, and reads none of it (adr/0042).
-		mem := pieces[len(pieces)-1].Mem
-		clear(mem[:min(len(mem), maxCleared)])
-	}
-	return pieces, ok
-}
-
-// take is Take without the lock. cold: a flood goes on in a buffer that comes from the pool.
-func (a *Arena) take(dst []Piece, t *Tail, n int) (pieces []Piece, cold, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	rest := t.rest()
 	if n <= rest {
-		return append(dst, a.begin(t.chunk, t)), false, true
+		return append(dst, a.begin(t.chunk, t)), true
 	}
 	if rest < max(a.size/WasteShare, MinPiece) {
 		rest = 0
@@ -108,17 +94,21 @@ func (a *Arena) take(dst []Piece, t *Tail, n int) (pieces []Piece, cold, ok bool
 	buffers := (n - rest + a.size - 1) / a.size
 	if len(t.spare) < buffers {
 		if t.spare, ok = a.pool.GetAll(t.spare, buffers-len(t.spare)); !ok {
-			pieces, ok = a.scrape(dst, t, n)
-			return pieces, false, ok
+			return a.scrape(dst, t, n)
 		}
 	}
 	if rest > 0 {
 		dst = append(dst, a.all(t.chunk))
 	}
+	cold := t.flood || buffers > 1
 	for range buffers - 1 {
-		dst = append(dst, a.all(a.open(t)))
+		x := a.all(a.open(t))
+		x.cold = cold
+		dst = append(dst, x)
 	}
-	return append(dst, a.begin(a.open(t), t)), t.flood && buffers == 1, true
+	x := a.begin(a.open(t), t)
+	x.cold = cold
+	return append(dst, x), true
 }
 
 // scrape is Take without enough buffers: it takes the rests of others. mu is held.
@@ -230,7 +220,7 @@ func (a *Arena) Written(t *Tail, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t.chunk.used += n
-	t.flood = n >= a.size/2
+	t.flood = n >= a.size/floodShare
 	a.offer(t.chunk)
 }
 

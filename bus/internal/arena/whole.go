@@ -15,7 +15,7 @@ func (a *Arena) TakeWhole(t *Tail, n int) (x Piece, ok bool) {
 		}
 	}
 	x = a.begin(c, t)
-	x.Mem = x.Mem[:n:n]
+	x.Mem, x.cold = x.Mem[:n:n], n >= a.size/floodShare
 	c.used += n
 	a.offer(c)
 	return x, true

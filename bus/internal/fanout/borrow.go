@@ -47,6 +47,7 @@ func (fan *Fanout) Borrow(n int) (l *Loan, turn uint32, err error) {
 			return nil, 0, fan.noRoom()
 		}
 	}
+	arena.Warm(l.piece)
 	return l, l.turn.Add(1), nil
 }
 

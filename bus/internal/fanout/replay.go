@@ -108,6 +108,7 @@ func (r *replay) begin(bytes int) {
 	r.run, _ = r.fan.arena.Take(r.run[:0], &r.tail, bytes)
 	r.page = r.fan.pages.get(true)
 	r.page.take(r.run)
+	arena.Warm(r.run...)
 	mem := r.page.one[0]
 	r.writer.Positions = r.lane.alone()
 	r.writer.Reset(mem[:0:min(len(mem), r.fan.cfg.PageBytes-wire.HeaderBytes)])

@@ -47,6 +47,7 @@ func (s *stream) undoPage() {
 // follows at once, so no page is ever open and empty. mu is held, and fan.openMu.
 func (s *stream) begin(x ask) {
 	s.page.take(s.run)
+	s.fresh = true
 	bytes := s.want(x)
 	for i, n := range s.lanes {
 		if s.held[i] = n.reserve(x.counted, bytes); s.held[i] > 0 {

@@ -30,6 +30,7 @@ type stream struct {
 	writer   wire.Writer
 	tail     arena.Tail
 	run      []arena.Piece // memory for takePage
+	fresh    bool          // nothing is written in run yet
 	last     int           // bytes of the last page
 	closed   bool
 	receipt  *Receipt // of the message that is being appended, until it is in a page
@@ -126,6 +127,10 @@ func (s *stream) commit(tag tags.Tag, status wire.Status, position uint64, data 
 	case s.page == nil:
 		s.loseAll(tag)
 		return
+	}
+	if s.fresh {
+		s.fresh = false
+		arena.Warm(s.run...)
 	}
 	s.fill(tag, status, position, data)
 }
