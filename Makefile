@@ -52,7 +52,7 @@ demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
 
 demo-bridge: build build-bridge ## from one bus over NATS JetStream to another, with kills of bridge and server, under a minute
-	@scripts/demo-bridge.sh bin "$$(go -C bridge tool -modfile=tools/go.mod -n nats-server)"
+	@scripts/demo-bridge.sh bin "$$(CGO_ENABLED=0 go -C bridge tool -modfile=tools/go.mod -n nats-server)"
 
 demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one of them killed in the middle, under a minute
 	@scripts/demo-etcd.sh bin

@@ -41,14 +41,29 @@ var program = sync.OnceValues(func() (string, error) {
 		if text, err := os.ReadFile(mod); err != nil || !strings.Contains(string(text), "nats-server") {
 			continue
 		}
-		command := exec.Command("go", "tool", "-modfile="+mod, "-n", "nats-server")
-		command.Dir = dir
-		command.Stderr = os.Stderr
-		out, err := command.Output()
-		return strings.TrimSpace(string(out)), err
+		return build(dir, mod)
 	}
 	return "", fmt.Errorf("no tools/go.mod with nats-server above %s", here)
 })
+
+// build builds the program, unless the go command has it in its cache. The tests of several packages begin at the
+// same time, and one of them builds for all. Without cgo it is the same program under the race detector.
+func build(dir, mod string) (path string, err error) {
+	lock, err := os.Open(filepath.Dir(mod)) // the go command locks the file
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }() // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	command := exec.Command("go", "tool", "-modfile="+mod, "-n", "nats-server")
+	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	return strings.TrimSpace(string(out)), err
+}
 
 // Program returns the path of the program, which is built if need be.
 func Program(tb testing.TB) string {
