@@ -221,7 +221,11 @@ func TestBadInput(t *testing.T) {
 		{"no stream", "out --bus DIR --tags 1 --nats " + server.URL, 2, "--stream"},
 		{"a subject without tags", "out --bus DIR --tags 1 --stream S --subject a.b --nats " + server.URL, 2, "{tag}"},
 		{"a start that is none", "in --bus DIR --stream S --from yesterday --nats " + server.URL, 2, "got \"yesterday\""},
+		{"too little memory", "out --bus DIR --tags 1 --stream S --held-bytes 1KiB --record-bytes 1 --absence 1ns --nats " + server.URL, 2, "tagbus-bridge: out: --held-bytes is 1024, want 1048576 to 1099511627776; --record-bytes is 1, want 1024 to 1073741824; --absence is 1ns"},
+		{"a replay of less than nothing", "out --bus DIR --tags 1 --stream S --nats nats://x --replay=-1", 2, "--replay"},
+		{"a name that no stream can have", "in --bus DIR --stream a.b --speed 1e9 --nats nats://x", 2, "--speed is 1e+09, want 1e-06 to 1e+06, or 0 for no pauses; --stream is \"a.b\""},
 		{"a loss file", "out --bus DIR --tags 1 --stream S --loss-file f --nats " + server.URL, 2, "--loss-file"},
+		{"a bus on servers that are away", "out --bus etcd://127.0.0.1:1/x --duration 300ms --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
 		{"a stream that does not exist", "out --bus DIR --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
 		{"a server that never comes", "in --bus DIR --duration 100ms --stream S --nats nats://127.0.0.1:1", 1, "the log was not there"},
 	} {
