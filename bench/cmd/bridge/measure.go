@@ -34,10 +34,11 @@ var works = []work{
 
 // result is one measurement.
 type result struct {
-	rate    float64 // messages in a second
-	records float64 // in a second
-	writer  float64 // processor time a message of what writes to the log, in µs
-	server  float64 // and of the server
+	rate      float64 // messages in a second
+	records   float64 // in a second
+	writer    float64 // processor time a message of what writes to the log, in µs
+	publisher float64 // of the publisher on the bus
+	server    float64
 }
 
 // bench is a run.
@@ -108,7 +109,8 @@ func (b *bench) throughBridge(w work) (r result, err error) {
 	if err != nil {
 		return r, errors.Join(err, bridge.kill())
 	}
-	if _, err := p.end(); err != nil {
+	publisher, err := p.end()
+	if err != nil {
 		return r, errors.Join(err, bridge.kill())
 	}
 	sum, used, err := endBridge(bridge)
@@ -118,7 +120,9 @@ func (b *bench) throughBridge(w work) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	return b.result(did, used, processorTime(b.server)-server)
+	r, err = b.result(did, used, processorTime(b.server)-server)
+	r.publisher = publisher.Seconds() * 1e6 / float64(did.Messages)
+	return r, err
 }
 
 // byClient has the engine's client publish.
@@ -143,7 +147,7 @@ func (b *bench) byClient(w work) (r result, err error) {
 func (b *bench) result(did played, writer, server time.Duration) (r result, err error) {
 	at, records, err := b.engine.last(context.Background())
 	took, n := at.Sub(did.Began).Seconds(), float64(did.Messages)
-	return result{n / took, float64(records) / took, writer.Seconds() * 1e6 / n, server.Seconds() * 1e6 / n}, err
+	return result{rate: n / took, records: float64(records) / took, writer: writer.Seconds() * 1e6 / n, server: server.Seconds() * 1e6 / n}, err
 }
 
 // play has a process publish.

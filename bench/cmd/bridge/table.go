@@ -37,8 +37,8 @@ func median[T any](all []T, f func(T) float64) float64 {
 
 // print prints Markdown.
 func (t *table) print() {
-	fmt.Printf("%d processors, load %s, %d rounds\n\n", runtime.NumCPU(), t.loads, len(t.direct))
-	fmt.Printf("| messages | tagbus-bridge | records | %s | ratio | goal | processor time a message: bridge, %[1]s | of the server: bridge, %[1]s |\n|---|---|---|---|---|---|---|---|\n", t.client)
+	fmt.Printf("%d processors, load %v, medians of %d rounds\n\n", runtime.NumCPU(), t.loads, len(t.direct))
+	fmt.Printf("| messages | tagbus-bridge | records | %s | ratio | goal | processor time a message: bridge, publisher; %[1]s | of the server: bridge; %[1]s |\n|---|---|---|---|---|---|---|---|\n", t.client)
 	for i, w := range works {
 		ours, theirs := t.bridge[i], t.theirs[w.client]
 		var ratios []float64
@@ -49,10 +49,10 @@ func (t *table) print() {
 		if w.goal > 0 {
 			goal = fmt.Sprintf("%gx", w.goal)
 		}
-		fmt.Printf("| %s | %.0f/s | %.0f/s | %.0f/s | %.2fx (%.2f to %.2f) | %s | %.2f, %.2f µs | %.2f, %.2f µs |\n", w.name,
+		fmt.Printf("| %s | %.0f/s | %.0f/s | %.0f/s | %.2fx (%.2f to %.2f) | %s | %.2f, %.2f; %.2f µs | %.2f; %.2f µs |\n", w.name,
 			median(ours, rate), median(ours, func(r result) float64 { return r.records }), median(theirs, rate),
 			median(ratios, func(r float64) float64 { return r }), slices.Min(ratios), slices.Max(ratios), goal,
-			median(ours, writer), median(theirs, writer), median(ours, server), median(theirs, server))
+			median(ours, writer), median(ours, publisher), median(theirs, writer), median(ours, server), median(theirs, server))
 	}
 	var added []float64
 	for round := range t.direct {
@@ -63,8 +63,9 @@ func (t *table) print() {
 		median(t.through, p99), median(t.direct, p99))
 }
 
-func rate(r result) float64   { return r.rate }
-func writer(r result) float64 { return r.writer }
-func server(r result) float64 { return r.server }
-func p50(l latency) float64   { return l.p50 }
-func p99(l latency) float64   { return l.p99 }
+func rate(r result) float64      { return r.rate }
+func writer(r result) float64    { return r.writer }
+func publisher(r result) float64 { return r.publisher }
+func server(r result) float64    { return r.server }
+func p50(l latency) float64      { return l.p50 }
+func p99(l latency) float64      { return l.p99 }
