@@ -193,7 +193,33 @@ func (s *Server) Restart() {
 }
 
 // Stop makes the server stand still, as a machine that hangs does, until Continue.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Stop() {
+	s.tb.Helper()
+	s.signal(syscall.SIGSTOP)
+	for !s.stands() { // a thread that runs goes on for a moment
+		if s.tb.Context().Err() != nil {
+			s.tb.Fatal("nats-server does not stop")
+		}
+		runtime.Gosched()
+	}
+}
+
+// stands reports whether all threads of the server are stopped.
+func (s *Server) stands() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return true
+	}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.process.Process.Pid))
+	for _, file := range threads {
+		text, err := os.ReadFile(file)
+		if _, state, _ := strings.Cut(string(text), ") "); err == nil && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Continue ends Stop.
 func (s *Server) Continue() { s.signal(syscall.SIGCONT) }
