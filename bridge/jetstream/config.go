@@ -24,7 +24,8 @@ type Config struct {
 	Stream string
 
 	// Subject is the pattern of the subjects: {tag} stands for the tag as 16 hexadecimal digits, and
-	// {instance} for the instance of the publisher, each as a part of its own between dots. Default
+	// {instance} for the instance of the publisher, each as a part of its own between dots. {tag>>N} may
+	// stand in more parts: the tag without its last N bits, a multiple of 4. Default
 	// "tagbus.{tag}.{instance}".
 	Subject string
 

@@ -65,6 +65,7 @@ func appendMany(log durable.Log, n int, data []byte) (failed error) {
 
 // TestLog_whileTheServerHangs and takes no more bytes: each append is done with an error, and Close returns.
 func TestLog_whileTheServerHangs(t *testing.T) {
+	t.Parallel()
 	s, log := hanging(t)
 	s.Stop()
 	defer s.Continue()
@@ -82,8 +83,10 @@ func TestLog_whileTheServerHangs(t *testing.T) {
 
 // TestLog_Read_whileTheServerHangs ends with an error, also when it follows.
 func TestLog_Read_whileTheServerHangs(t *testing.T) {
+	t.Parallel()
 	for _, follow := range []bool{false, true} {
 		t.Run(fmt.Sprint("follow ", follow), func(t *testing.T) {
+			t.Parallel()
 			s, log := hanging(t)
 			defer s.Continue()
 			within(t, "Read", func() {
