@@ -277,7 +277,7 @@ var table = []rule{
 	{"test/faults/internal/pki", "certificates depend on nothing", nil},
 	{"test/faults/internal/record", "what is written down outlives its process, whatever it is", []string{"golang.org/x/sys/unix"}},
 	{"test/faults/internal/rows", "a row says what is done and promised, and the table how it is run", []string{
-		"test/faults/internal/bed", "test/faults/internal/pki", "test/faults/internal/table", "golang.org/x/sys/unix",
+		"test/faults/internal/bed", "test/faults/internal/pki", "test/faults/internal/table", "test/faults/internal/wire", "golang.org/x/sys/unix",
 	}},
 	{"test/faults/internal/table", "how rows are run does not depend on what they do", []string{
 		"test/faults/load", "test/faults/internal/bed", "test/faults/internal/check", "test/faults/internal/pki", "test/faults/internal/record",

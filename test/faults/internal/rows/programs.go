@@ -91,13 +91,13 @@ func held(number, name, inject, promise string, tests ...string) table.Row {
 	return table.Row{Number: number, Name: name, Inject: inject, Promise: promise, Held: tests}
 }
 
-// tagged has the tests of a row run in a build with tags.
+// tagged builds the tests of a row with tags.
 func tagged(tags string, r table.Row) table.Row {
 	r.Tags = tags
 	return r
 }
 
-// fabric has the tests of a row run in the build that has the RDMA backend and checks most.
+// fabric builds the tests of a row with the RDMA backend, and so that it checks most.
 func fabric(r table.Row) table.Row {
 	r.Missing = func() string {
 		if exec.Command("pkg-config", "--exists", "libfabric").Run() != nil {
