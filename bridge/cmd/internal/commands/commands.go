@@ -27,7 +27,7 @@ type Commands struct {
 type Log struct {
 	URL         string        `name:"nats" required:"" placeholder:"URL" group:"The log" help:"Servers of NATS, with commas between them: nats://HOST or tls://HOST."`
 	Stream      string        `required:"" placeholder:"NAME" group:"The log" help:"Stream of JetStream, which exists already: nats stream add NAME --subjects 'tagbus.*.*' --storage file --replicas 3 --retention limits."`
-	Subject     string        `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"The log" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher. Default ${default}."`
+	Subject     string        `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"The log" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher; {tag>>16} is the tag without its last 16 bits, by which readers and permissions select many. Default ${default}."`
 	Domain      string        `placeholder:"NAME" group:"The log" help:"JetStream domain of the stream. Default: that of the servers."`
 	Credentials string        `placeholder:"FILE" group:"The log" help:"Credentials of a user of NATS: a JWT and a seed."`
 	NKey        string        `name:"nkey" placeholder:"FILE" group:"The log" help:"Seed of a user of NATS. A user and a password stand in --nats: nats://USER:PASSWORD@HOST."`
