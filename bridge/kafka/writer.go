@@ -235,4 +235,3 @@ func (w *writer) end(l *Log) {
 
 // isRefused reports whether an error would come again.
 func isRefused(err error) bool { return errors.Is(err, durable.ErrRefused) }
-
