@@ -46,7 +46,7 @@ func (l *Log) enqueue(a durable.Append) error {
 
 // write appends what is queued, until the end.
 func (l *Log) write() {
-	defer l.writer.end(l)
+	defer l.writer.end()
 	for {
 		batch := l.dequeue()
 		if len(batch) > 0 {

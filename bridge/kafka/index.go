@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"tagbus/tags"
@@ -24,14 +25,16 @@ type index struct {
 	log  *Log
 	turn chan struct{} // has room for one: its holder brings the index up to date
 
+	begun atomic.Int64 // updates
+
 	// With turn:
+	done   int64 // the last update that has succeeded
 	loaded bool
 	next   int64 // offset of the index topic, behind what was read
 	last   state // the last one in the index topic; its id is empty if there is none of this topic
 	read   []int64
 
 	mu     sync.Mutex
-	live   bool    // the writer has begun, and appends what changes
 	acked  []int64 // of each partition: behind what this Log has appended
 	places map[durable.Key]place
 
@@ -84,6 +87,9 @@ func (x *index) put(r *kgo.Record, key durable.Key) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if now, ok := x.places[key]; ok && now.partition == at.partition && now.offset >= at.offset {
+		return
+	}
 	x.places[key] = at
 	x.soil(key, at)
 	x.since += int64(len(r.Value))
@@ -123,17 +129,11 @@ func (x *index) stretch(ends []int64) {
 	}
 }
 
-// setLive says whether the writer keeps the index up to date.
-func (x *index) setLive(live bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.live = live
-}
-
-// update brings the index up to date, unless the writer does.
+// update brings the index up to date: it has then what was there at the time of the call, also of other bridges.
 //
 //   - Errors: those of the brokers; durable.ErrRefused for what no bridge has written; the cause of the end of ctx.
 func (x *index) update(ctx context.Context) error {
+	others := x.begun.Load()
 	select {
 	case x.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -145,16 +145,18 @@ func (x *index) update(ctx context.Context) error {
 	if x.log.stop.Err() != nil {
 		return durable.ErrClosed
 	}
-	x.mu.Lock()
-	live := x.live
-	x.mu.Unlock()
-	if live {
+	if x.done > others { // one that has begun since
 		return nil
 	}
+	this := x.begun.Add(1)
 	if err := x.readIndex(ctx); err != nil {
 		return err
 	}
-	return x.readTopic(ctx)
+	if err := x.readTopic(ctx); err != nil {
+		return err
+	}
+	x.done = this
+	return nil
 }
 
 // readIndex reads what the index topic has since the last time. With turn.

@@ -4,11 +4,13 @@ package kafka
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,10 +38,9 @@ func (w *writer) ready(l *Log) error {
 		return nil
 	}
 	if err := w.begin(l); err != nil {
-		w.end(l)
+		w.end()
 		return err
 	}
-	l.places.setLive(true)
 	return nil
 }
 
@@ -108,8 +109,36 @@ func (w *writer) connect(l *Log) (err error) {
 	}
 	ctx, cancel := l.transaction()
 	defer cancel()
-	_, _, err = w.client.ProducerID(ctx)
-	return err
+	if _, _, err = w.client.ProducerID(ctx); err != nil {
+		return err
+	}
+	return w.acquaint(ctx, l.cfg.Topic, l.cfg.Index)
+}
+
+// errAcquainted is what is expected of acquaint.
+var errAcquainted = errors.New("bridge/kafka: a record for no partition was taken")
+
+// acquaint makes the client know the partitions of topics before the first transaction with records.
+//
+// EndTransaction of franz-go 1.22.3 looks at the partitions that it has stored, and stores those of a new topic after it has
+// begun to send the records that have waited for them. A transaction that ends in between is aborted, and reported as
+// committed. A record for no partition is refused when the partitions are known, and later ones find them stored.
+func (w *writer) acquaint(ctx context.Context, topics ...string) error {
+	if err := w.client.BeginTransaction(); err != nil {
+		return err
+	}
+	for _, topic := range topics {
+		err := w.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: -1}).FirstErr()
+		switch {
+		case err == nil:
+			return errAcquainted
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !strings.Contains(err.Error(), "invalid record partitioning choice"):
+			return err
+		}
+	}
+	return w.client.EndTransaction(ctx, kgo.TryAbort)
 }
 
 // state returns the record of the index that says who writes.
@@ -135,7 +164,7 @@ func (w *writer) commit(l *Log, records []*kgo.Record) error {
 	w.startFlush(l)
 	places, keys := w.placesOf(l)
 	if err := w.send(l, append(slices.Clone(records), places...)); err != nil {
-		w.end(l)
+		w.end()
 		return err
 	}
 	for _, r := range records {
@@ -225,8 +254,7 @@ func (w *writer) send(l *Log, records []*kgo.Record) error {
 }
 
 // end ends the client. What it has appended may be there or not: the next one finds out.
-func (w *writer) end(l *Log) {
-	l.places.setLive(false)
+func (w *writer) end() {
 	if w.client != nil {
 		w.client.Close()
 		w.client = nil
