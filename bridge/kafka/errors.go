@@ -7,10 +7,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"tagbus/internal/sanitize"
 
 	"tagbus/bridge/durable"
@@ -50,10 +50,15 @@ func (l *Log) explain(err error) error {
 		return nil
 	case errors.Is(err, durable.ErrRefused), errors.Is(err, durable.ErrConflict), errors.Is(err, durable.ErrClosed):
 		return err
-	case errors.Is(err, kgo.ErrClientClosed):
-		return durable.ErrClosed
 	case errors.Is(err, context.DeadlineExceeded):
-		return errTimeout
+		why := l.connects.last()
+		switch {
+		case why == nil, errors.Is(why, context.DeadlineExceeded):
+			return errTimeout
+		case errors.Is(why, io.EOF):
+			return fmt.Errorf("bridge/kafka: the brokers end connections at once, as some do for a wrong login, and for TLS that is missing or not theirs: %w", why)
+		}
+		return l.explain(why)
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
 		return refuse("%v: the brokers do not take the user %q with %s; name another one", err, l.cfg.User, l.cfg.Mechanism)
 	case errors.As(err, &certificate):

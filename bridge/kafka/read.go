@@ -29,7 +29,7 @@ func (l *Log) read(ctx context.Context, q durable.Query, yield func(durable.Entr
 	if err != nil {
 		return err
 	}
-	client, err := l.cfg.client() // of its own: brokers answer one request of a connection after the other, and these take long
+	client, err := l.newClient() // of its own: brokers answer one request of a connection after the other, and these take long
 	if err != nil {
 		return err
 	}

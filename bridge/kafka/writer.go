@@ -97,7 +97,7 @@ func (w *writer) begin(l *Log) error {
 
 // connect makes a client, as which the brokers end that of the writer before.
 func (w *writer) connect(l *Log) (err error) {
-	w.client, err = l.cfg.client(
+	w.client, err = l.newClient(
 		kgo.TransactionalID(l.cfg.TransactionalID), kgo.TransactionTimeout(l.cfg.transactionTimeout()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(int32(l.limit+overheadBytes)), kgo.MaxBufferedRecords(2*(maxRecords+maxPlaces)),
@@ -244,11 +244,14 @@ func (w *writer) send(l *Log, records []*kgo.Record) error {
 	}
 	err := w.client.Flush(ctx)
 	if err != nil {
+		mu.Lock()
+		first = cmp.Or(first, err)
+		mu.Unlock()
 		w.client.Close() // it is done with all records then: they are the callers'
 	}
 	wg.Wait()
-	if err = cmp.Or(first, err); err != nil {
-		return err
+	if first != nil {
+		return first
 	}
 	return w.client.EndTransaction(ctx, kgo.TryCommit)
 }
