@@ -76,7 +76,7 @@ func (l *Log) explain(err error) error {
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
 		return refuse("%v: topic %s was deleted, or made again: start again", err, l.cfg.Topic)
 	case errors.Is(err, kerr.UnsupportedVersion), errors.Is(err, kerr.UnsupportedForMessageFormat):
-		return refuse("%v: want brokers of Kafka 2.5 or later", err)
+		return refuse("%v: the brokers are too old: a bridge needs transactions, which Kafka has since 0.11", err)
 	}
 	return fmt.Errorf("bridge/kafka: %w", err)
 }

@@ -28,6 +28,7 @@ type Log struct {
 	self   [8]byte // its session, random
 	began  time.Time
 	places index
+	reads  reads
 
 	connects connects
 

@@ -177,6 +177,10 @@ var table = []rule{
 	{"bridge/jetstream", "an engine knows the contract and its client, and not what is in a record", []string{
 		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
 	}},
+	{"bridge/kafka", "an engine knows the contract and its client, and not what is in a record", []string{
+		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kgo",
+		"github.com/twmb/franz-go/pkg/kmsg", "github.com/twmb/franz-go/pkg/sasl/...",
+	}},
 	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
 		"internal/stuck", "bus", "bus/metrics", "tags", "cmd/programs", "bridge/...", "github.com/prometheus/client_golang/prometheus",
 	}},
@@ -191,6 +195,9 @@ var table = []rule{
 	}},
 	{"bridge/internal/memlog", "a log of tests keeps the contract and knows nothing else", []string{"tags", "bridge/durable"}},
 	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", nil},
+	{"bridge/internal/kafkaserver", "brokers of tests are in memory, or processes, whatever is kept in them", []string{
+		"github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kmsg",
+	}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/sanitize", "bus", "bus/directory", "github.com/prometheus/client_golang/prometheus/...",
 	}},
