@@ -34,7 +34,7 @@
 // # Index
 //
 // The index topic has the last record of each key up to some offsets, so that a start reads it and what was appended since.
-// It is written in the transactions of records, each time that Config.CheckpointBytes were appended, and 16 times as much as goes
+// It is written in the transactions of records, each time that Config.CheckpointBytes were appended, and 4 times as much as goes
 // to the index. Numbers are varints as in encoding/binary, without a sign where it does not say otherwise.
 //
 //	key 00:             a state, of which the last one counts

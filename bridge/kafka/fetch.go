@@ -64,7 +64,7 @@ type fetcher struct {
 // fill fetches more for the cursors that are idle.
 //
 //   - wait: how long brokers wait for a first record.
-//   - Errors: an *outOfRangeError; those of the brokers, but for a leader that has changed; the cause of the end of
+//   - Errors: an *outOfRangeError; those of the brokers, except that a leader has changed; the cause of the end of
 //     ctx.
 func (f *fetcher) fill(ctx context.Context, cursors []*cursor, wait time.Duration) error {
 	deadline := time.Now().Add(f.log.cfg.AckTimeout)

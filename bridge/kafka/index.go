@@ -20,7 +20,7 @@ import (
 // index knows the last record of each key. It begins with what the index topic has, and goes on with what was
 // appended to the topic later.
 //
-// Threads: any, but for what load.go has.
+// Threads: any, except what only the holder of turn has.
 type index struct {
 	log  *Log
 	turn chan struct{} // has room for one: its holder brings the index up to date

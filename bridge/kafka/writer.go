@@ -198,7 +198,7 @@ func (w *writer) startFlush(l *Log) {
 }
 
 // flushShare is how many times as much is written to the topic as to its index.
-const flushShare = 16
+const flushShare = 4
 
 // placesOf returns the next records for the index topic, and their keys; with the last of them the state.
 func (w *writer) placesOf(l *Log) (records []*kgo.Record, keys []durable.Key) {

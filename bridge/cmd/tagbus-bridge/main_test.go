@@ -24,6 +24,7 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/internal/natsserver"
 )
 
@@ -31,6 +32,7 @@ import (
 const mode = "TAGBUS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	kafkaserver.Main()
 	if os.Getenv(mode) == "bridge" {
 		os.Exit(programs.Service("tagbus-bridge", commands.Description, new(commands.Commands)))
 	}
