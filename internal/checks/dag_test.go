@@ -278,12 +278,13 @@ var table = []rule{
 	{"test/faults/internal/audit", "the books of hours are those of a row, closed one by one", []string{"test/faults/internal/check", "test/faults/internal/record"}},
 	{"test/faults/internal/expected", "which lines a fault explains depends on no program", nil},
 	{"test/faults/internal/flat", "a slope is a number, whatever it is of", nil},
+	{"test/faults/internal/wire", "a wire is between two hosts, and knows nothing of what they say", []string{"test/faults/internal/bed", "golang.org/x/sys/unix"}},
 	{"test/faults/internal/bed", "hosts, processes and wires depend on the system, and not on what is done to them", []string{"golang.org/x/sys/unix"}},
 	{"test/faults/internal/check", "whether promises were kept is decided without the bus, which is what is judged", nil},
 	{"test/faults/internal/pki", "certificates depend on nothing", nil},
 	{"test/faults/internal/record", "what is written down outlives its process, whatever it is", []string{"golang.org/x/sys/unix"}},
 	{"test/faults/internal/rows", "a row says what is done and promised, and the table how it is run", []string{
-		"test/faults/internal/bed", "test/faults/internal/pki", "test/faults/internal/table", "golang.org/x/sys/unix",
+		"test/faults/internal/bed", "test/faults/internal/pki", "test/faults/internal/table", "test/faults/internal/wire", "golang.org/x/sys/unix",
 	}},
 	{"test/faults/internal/table", "how rows are run does not depend on what they do", []string{
 		"test/faults/load", "test/faults/internal/bed", "test/faults/internal/check", "test/faults/internal/pki", "test/faults/internal/record",
