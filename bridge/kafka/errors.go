@@ -50,10 +50,10 @@ func (l *Log) explain(err error) error {
 		return nil
 	case errors.Is(err, durable.ErrRefused), errors.Is(err, durable.ErrConflict), errors.Is(err, durable.ErrClosed):
 		return err
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		why := l.connects.last()
 		switch {
-		case why == nil, errors.Is(why, context.DeadlineExceeded):
+		case why == nil, errors.Is(why, context.DeadlineExceeded), errors.Is(why, context.Canceled):
 			return errTimeout
 		case errors.Is(why, io.EOF):
 			return fmt.Errorf("bridge/kafka: the brokers end connections at once, as some do for a wrong login, and for TLS that is missing or not theirs: %w", why)
@@ -74,7 +74,7 @@ func (l *Log) explain(err error) error {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return refuse("%v: topic %s has a lower max.message.bytes than at the start: start again", err, l.cfg.Topic)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
-		return refuse("%v: topic %s was deleted, or made again: start again", err, l.cfg.Topic)
+		return refuse("%v: topic %s or %s was deleted, or made again: start again", err, l.cfg.Topic, l.cfg.Index)
 	case errors.Is(err, kerr.UnsupportedVersion), errors.Is(err, kerr.UnsupportedForMessageFormat):
 		return refuse("%v: the brokers are too old: a bridge needs transactions, which Kafka has since 0.11", err)
 	}

@@ -70,7 +70,11 @@ func (f *fetcher) fill(ctx context.Context, cursors []*cursor, wait time.Duratio
 	deadline := time.Now().Add(f.log.cfg.AckTimeout)
 	for {
 		err := f.ask(ctx, cursors, wait)
-		if !moved(err) || time.Now().After(deadline) {
+		late := time.Now().After(deadline)
+		if late && errors.Is(err, kerr.UnknownTopicOrPartition) {
+			err = kerr.UnknownTopicID // brokers that have just begun may not know a topic, but not for so long
+		}
+		if late || !moved(err) {
 			return f.log.blame(ctx, err)
 		}
 		f.leaders = nil

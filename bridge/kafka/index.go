@@ -35,7 +35,7 @@ type index struct {
 	read   []int64
 
 	mu     sync.Mutex
-	acked  []int64 // of each partition: behind what this Log has appended
+	acked  []int64 // of each partition: behind what this Log has appended, and has read before that
 	places map[durable.Key]place
 
 	// What the index topic lacks: keys of which the places have changed, or which have none any more.
@@ -118,6 +118,13 @@ func (x *index) appended(partition int32, end int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.acked[partition] = max(x.acked[partition], end)
+}
+
+// appendedUpToRead notes that all that was read is in places. With turn.
+func (x *index) appendedUpToRead() {
+	for p, end := range x.read {
+		x.appended(int32(p), end)
+	}
 }
 
 // stretch makes the ends of partitions have what this Log has appended: brokers show what is committed a little later.

@@ -65,6 +65,12 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l.stop, l.halt = context.WithCancel(context.Background())
 	looking, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
 	defer cancel()
+	l.connects.call(func(err error) {
+		if isRefused(l.explain(err)) {
+			cancel() // the client would try it again and again
+		}
+	})
+	defer l.connects.call(nil)
 	if err := l.look(looking); err != nil {
 		err = l.blame(ctx, err)
 		if !errors.Is(err, durable.ErrRefused) {
@@ -84,8 +90,16 @@ func (l *Log) newClient(more ...kgo.Opt) (*kgo.Client, error) {
 
 // connects notes why the last connection has failed, which a client does not say when time is up.
 type connects struct {
-	mu  sync.Mutex
-	err error
+	mu     sync.Mutex
+	err    error
+	failed func(error) // told of each; may be nil
+}
+
+// call sets what is told of errors.
+func (c *connects) call(failed func(error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = failed
 }
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
@@ -94,8 +108,12 @@ func (c *connects) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.
 		return // by this program
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.err = err
+	failed := c.failed
+	c.mu.Unlock()
+	if err != nil && failed != nil {
+		failed(err)
+	}
 }
 
 // last returns the error of the last connection; nil: it came about.

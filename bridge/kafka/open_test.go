@@ -94,7 +94,7 @@ func TestOpen_namesWhatDoesNotFit(t *testing.T) {
 	secure := kafkaserver.InMemory(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}))
 	known := x509.NewCertPool()
 	known.AddCert(pair.Leaf)
-	soon := 300 * time.Millisecond
+	soon := 2 * time.Second
 	for _, test := range []struct {
 		name string
 		cfg  kafka.Config
@@ -106,15 +106,16 @@ func TestOpen_namesWhatDoesNotFit(t *testing.T) {
 		{"a topic that forgets in both ways", kafka.Config{Brokers: plainly, Topic: "both"}, durable.ErrRefused, "make one with cleanup.policy=delete"},
 		{"a small limit", kafka.Config{Brokers: plainly, Topic: "small"}, durable.ErrRefused, "records of 2000 bytes at most"},
 		{"no broker", kafka.Config{Brokers: "127.0.0.1:1", Topic: "good", AckTimeout: soon}, nil, "connect to 127.0.0.1:1"},
-		{"a wrong password", kafka.Config{Brokers: refusing(t), Topic: "t", User: "bridge", Password: "wrong", Mechanism: "PLAIN", AckTimeout: soon}, durable.ErrRefused, `do not take the user "bridge" with PLAIN`},
+		{"a wrong password", kafka.Config{Brokers: refusing(t), Topic: "t", User: "bridge", Password: "wrong", Mechanism: "PLAIN"}, durable.ErrRefused, `do not take the user "bridge" with PLAIN`},
 		{"a wrong password that is not answered", kafka.Config{Brokers: locked, Topic: "t", User: "bridge", Password: "wrong", AckTimeout: soon}, nil, "as some do for a wrong login"},
 		{"no login", kafka.Config{Brokers: locked, Topic: "t", AckTimeout: soon}, nil, "connect to"},
 		{"no permission", kafka.Config{Brokers: locked, Topic: "t", User: "bridge", Password: "right"}, durable.ErrRefused, "the user needs Read, Write, Describe and DescribeConfigs on the topics t and t.index"},
-		{"an unknown CA", kafka.Config{Brokers: secure, Topic: "good", TLS: &tls.Config{MinVersion: tls.VersionTLS12}, AckTimeout: soon}, durable.ErrRefused, "name the CA"},
+		{"an unknown CA", kafka.Config{Brokers: secure, Topic: "good", TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, durable.ErrRefused, "name the CA"},
 		{"TLS with brokers that have none", kafka.Config{Brokers: plainly, Topic: "good", TLS: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12}, AckTimeout: soon}, nil, ""},
 		{"no TLS with brokers that have it", kafka.Config{Brokers: secure, Topic: "good", AckTimeout: soon}, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			log, err := kafka.Open(t.Context(), test.cfg)
 			if err == nil {
 				_ = log.Close()

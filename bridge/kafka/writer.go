@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tagbus/bridge/durable"
@@ -28,6 +29,8 @@ type writer struct {
 	flushing map[durable.Key]struct{} // keys whose places are on their way to the index topic; nil: none
 	upTo     []int64                  // of each partition: what the index topic has when they are there
 	flushed  []int64                  // what it has now
+
+	missing time.Time // since when the brokers do not know the topic; zero: they do
 }
 
 // ready begins, unless the writer has begun.
@@ -57,10 +60,8 @@ func (w *writer) begin(l *Log) error {
 	defer func() { <-x.turn }()
 	ctx, cancel := l.transaction()
 	defer cancel()
-	if !w.tried {
-		if err := l.lookAtIndex(ctx); err != nil {
-			return err
-		}
+	if err := w.lookAgain(ctx, l); err != nil {
+		return err
 	}
 	if err := x.readIndex(l.stop); err != nil {
 		return err
@@ -88,11 +89,35 @@ func (w *writer) begin(l *Log) error {
 	if x.other(l.self, w.before) {
 		return &TakenError{Topic: l.cfg.Topic, Writer: x.last.writer, Since: time.UnixMilli(x.last.since)}
 	}
+	x.appendedUpToRead()
 	if w.flushed == nil {
 		w.flushed = make([]int64, l.topic.partitions)
 		copy(w.flushed, x.last.next)
 	}
 	return w.send(l, []*kgo.Record{w.state(l, w.flushed)})
+}
+
+// lookAgain reports whether the topics are those of Open. Brokers that have just begun may not know a topic, so that
+// counts when it lasts.
+func (w *writer) lookAgain(ctx context.Context, l *Log) error {
+	if !w.tried {
+		return l.lookAtIndex(ctx)
+	}
+	data, _, err := l.topics(ctx)
+	switch {
+	case err != nil:
+		return err
+	case data.partitions > 0 && data.id != l.topic.id:
+		return kerr.UnknownTopicID
+	case data.partitions > 0:
+		w.missing = time.Time{}
+		return nil
+	case w.missing.IsZero():
+		w.missing = time.Now()
+	case time.Since(w.missing) > l.cfg.AckTimeout:
+		return kerr.UnknownTopicID
+	}
+	return kerr.UnknownTopicOrPartition
 }
 
 // connect makes a client, as which the brokers end that of the writer before.
@@ -191,10 +216,7 @@ func (w *writer) startFlush(l *Log) {
 	}
 	w.flushing, x.dirty = x.dirty, make(map[durable.Key]struct{})
 	x.dirtyBytes, x.since = 0, 0
-	w.upTo = make([]int64, l.topic.partitions)
-	for p := range w.upTo {
-		w.upTo[p] = max(x.read[p], x.acked[p])
-	}
+	w.upTo = slices.Clone(x.acked)
 }
 
 // flushShare is how many times as much is written to the topic as to its index.
