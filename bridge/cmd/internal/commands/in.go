@@ -63,7 +63,7 @@ func (m *Moment) UnmarshalText(text []byte) error {
 
 // Check implements programs.ServiceCommand.
 func (i *In) Check() error {
-	return errors.Join(i.config("").Validate(), i.Log.config("").Validate())
+	return errors.Join(i.config("").Validate(), i.check())
 }
 
 func (i *In) config(name string) in.Config {
@@ -79,7 +79,8 @@ func (i *In) config(name string) in.Config {
 
 // InSummary is what a run has published.
 type InSummary struct {
-	Stream   string `json:"stream"`
+	Place
+
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"` // payload of those
 	Records  uint64 `json:"records"`
@@ -92,8 +93,8 @@ type InSummary struct {
 
 // String returns the summary as a line for people.
 func (s InSummary) String() string {
-	return fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in stream %s up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
-		s.Messages, s.Bytes, s.Chains, s.Stream, s.Last, s.Lost, s.Missing, s.Unknown)
+	return fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in %v up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
+		s.Messages, s.Bytes, s.Chains, s.Place, s.Last, s.Lost, s.Missing, s.Unknown)
 }
 
 // Run implements programs.ServiceCommand.
@@ -108,7 +109,7 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	e.Ready()
 	report, err := in.Run(ctx, e.Node, log, cfg)
 	sum := InSummary{
-		Stream: i.Stream, Messages: report.Messages, Bytes: report.Bytes, Records: report.Records, Chains: report.Chains,
+		Place: i.place(), Messages: report.Messages, Bytes: report.Bytes, Records: report.Records, Chains: report.Chains,
 		Lost: report.Lost, Missing: report.Hole, Unknown: report.Unknown, Last: uint64(report.Last),
 	}
 	if err == nil && report.Hole > 0 {
