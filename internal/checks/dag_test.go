@@ -178,7 +178,7 @@ var table = []rule{
 		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
 	}},
 	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
-		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "bridge/...", "github.com/alecthomas/kong",
+		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "bridge/...",
 		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{

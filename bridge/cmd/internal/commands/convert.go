@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/alecthomas/kong"
 	"tagbus/cmd/programs"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
@@ -26,7 +25,7 @@ import (
 type Convert struct {
 	Log
 
-	Source string          `arg:"" optional:"" placeholder:"URL" help:"The log, as tagbus rec convert names it: nats://HOST,HOST/STREAM in place of --nats and --stream."`
+	Source string          `arg:"" optional:"" placeholder:"URL" help:"The log, as tagbus rec convert names it: nats://HOST,HOST/STREAM in place of --nats and --stream, or kafka://HOST,HOST/TOPIC."`
 	Out    string          `required:"" short:"o" placeholder:"FILE" help:"The new recording, which must not exist. It is there only if all of it is."`
 	Codec  recording.Codec `default:"none" placeholder:"CODEC" help:"How blocks are compressed: none, s2 or zstd. Default ${default}."`
 	Tags   tags.Set        `placeholder:"SET" help:"Only the messages of these tags. Default: of all."`
@@ -40,14 +39,6 @@ type Convert struct {
 // NeedsBus implements programs.ServiceCommand without a bus.
 func (*Convert) NeedsBus() bool { return false }
 
-// BeforeResolve is a hook of kong: the source may stand for flags that are required elsewhere.
-func (*Convert) BeforeResolve(read *kong.Context) error {
-	for _, flag := range read.Selected().Flags {
-		flag.Required = flag.Required && flag.Name == "out"
-	}
-	return nil
-}
-
 // AfterApply is a hook of kong: the source is in the place of flags.
 func (c *Convert) AfterApply() error {
 	if c.Source == "" {
@@ -55,22 +46,27 @@ func (c *Convert) AfterApply() error {
 	}
 	u, err := url.Parse(c.Source)
 	if err != nil {
-		return fmt.Errorf("%s is no URL of a log: want nats://HOST,HOST/STREAM", sanitize.Text(c.Source))
+		return fmt.Errorf("%s is no URL of a log: want nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.Text(c.Source))
 	}
-	stream := strings.Trim(u.Path, "/")
+	name := strings.Trim(u.Path, "/")
 	switch {
-	case c.URL != "" || c.Stream != "":
-		return errors.New("the log is named twice: leave out the URL, or --nats and --stream")
-	case u.Scheme != "nats" && u.Scheme != "tls":
-		return fmt.Errorf("%s is no log that this program reads: want nats://HOST,HOST/STREAM", sanitize.Text(u.Redacted()))
-	case u.Host == "" || stream == "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%s: want servers and a stream: nats://HOST,HOST/STREAM", sanitize.Text(u.Redacted()))
+	case c.URL != "" || c.Stream != "" || c.isKafka():
+		return errors.New("the log is named twice: leave out the URL, or the flags")
+	case u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "kafka":
+		return fmt.Errorf("%s is no log that this program reads: want nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.Text(u.Redacted()))
+	case u.Host == "" || name == "" || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%s: want servers and a name: nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.Text(u.Redacted()))
+	case u.Scheme == "kafka" && u.User != nil:
+		return errors.New("the URL has a user in it: want --sasl-user and --sasl-password-file")
+	case u.Scheme == "kafka":
+		c.Brokers, c.Topic = u.Host, name
+	default:
+		c.URL, c.Stream = servers(u), name
 	}
-	c.URL, c.Stream = servers(u), stream
 	return nil
 }
 
-// servers returns the URLs of the servers that the URL of a log names.
+// servers returns the URLs of the servers that the URL of a log in NATS names.
 func servers(u *url.URL) string {
 	var all []string
 	for host := range strings.SplitSeq(u.Host, ",") {
@@ -81,7 +77,7 @@ func servers(u *url.URL) string {
 
 // Check implements programs.ServiceCommand.
 func (c *Convert) Check() error {
-	return errors.Join(c.config().Validate(), c.Log.config("").Validate())
+	return errors.Join(c.config().Validate(), c.check())
 }
 
 func (c *Convert) config() convert.Config {
@@ -92,8 +88,9 @@ func (c *Convert) config() convert.Config {
 
 // ConvertSummary is what a run has written.
 type ConvertSummary struct {
+	Place
+
 	Out      string `json:"out"`
-	Stream   string `json:"stream"`
 	Messages uint64 `json:"messages"`
 	Events   uint64 `json:"events"`
 	Bytes    int64  `json:"bytes"` // of the file
@@ -108,8 +105,8 @@ type ConvertSummary struct {
 
 // String returns the summary as a line for people.
 func (s ConvertSummary) String() string {
-	line := fmt.Sprintf("%d messages and %d events, %d bytes, in %s, of %d publishers and tags in stream %s, records %d to %d; %d lost before the log, %d missing in it, %d ends unknown",
-		s.Messages, s.Events, s.Bytes, sanitize.Text(s.Out), s.Chains, s.Stream, s.First, s.Last, s.Lost, s.Missing, s.Unknown)
+	line := fmt.Sprintf("%d messages and %d events, %d bytes, in %s, of %d publishers and tags in %v, records %d to %d; %d lost before the log, %d missing in it, %d ends unknown",
+		s.Messages, s.Events, s.Bytes, sanitize.Text(s.Out), s.Chains, s.Place, s.First, s.Last, s.Lost, s.Missing, s.Unknown)
 	if s.Begun > 0 {
 		line += fmt.Sprintf("; %d begin in the middle: the span begins later than they, or the retention of the log has dropped their begin", s.Begun)
 	}
@@ -130,7 +127,7 @@ func (c *Convert) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer
 		return nil, errors.Join(err, stuck.Remove(c.Out))
 	}
 	sum := ConvertSummary{
-		Out: c.Out, Stream: c.Stream, Messages: report.Messages, Events: report.Events, Bytes: bytes, Chains: report.Chains, Lost: report.Lost,
+		Place: c.place(), Out: c.Out, Messages: report.Messages, Events: report.Events, Bytes: bytes, Chains: report.Chains, Lost: report.Lost,
 		Missing: report.Hole, Begun: report.Begun, Unknown: report.Unknown, First: uint64(report.First), Last: uint64(report.Last),
 	}
 	if report.Hole > 0 {
