@@ -33,6 +33,7 @@ const (
 var texts = map[record.Cause]string{
 	record.CauseAway:     "away: no bridge ran",
 	record.CauseTooLarge: "too-large: larger than the log takes",
+	record.CauseSpool:    "spool: the spool of the bridge cannot be read",
 }
 
 // before writes what stands in front of a record.
