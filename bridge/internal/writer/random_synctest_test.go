@@ -43,16 +43,17 @@ func fates(seed *rand.Rand) func(durable.Append) memlog.Fate {
 
 // life is a random life of publishers, bridges that are killed, and a log that fails.
 type life struct {
-	t    *testing.T
-	r    *rand.Rand
-	log  *memlog.Log
-	disk *memdisk.Disk // nil: there is no spool
-	w    *writer.Writer
+	t     *testing.T
+	r     *rand.Rand
+	log   *memlog.Log
+	disk  *memdisk.Disk // nil: there is no spool
+	w     *writer.Writer
 	calls *calls
-	keys []*published
-	used bool // the spool
+	keys  []*published
+	used  bool // the spool
 
-	broken  bool  // the disk takes only some of it}
+	broken bool // the disk takes only some of it
+}
 
 // published is what was published of a key.
 type published struct {
@@ -107,6 +108,7 @@ func (l *life) step() {
 	case n < 96:
 		if l.disk != nil {
 			l.used = l.used || l.disk.Written() > 0
+			l.broken = false
 			l.disk = l.disk.Kill(l.r.IntN(2) * l.r.IntN(300))
 		}
 		kill(l.w, l.log)
@@ -129,6 +131,7 @@ func (l *life) finish() {
 	l.log.SetAway(false)
 	if l.disk != nil {
 		l.disk.FailWrites(nil, 0)
+		l.broken = false
 	}
 	for _, k := range l.keys {
 		settle(l.w, k.peer, k.tag, k.before, k.count, full(k.lost))
