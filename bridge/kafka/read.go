@@ -54,6 +54,10 @@ func (l *Log) read(ctx context.Context, q durable.Query, yield func(durable.Entr
 		if err != nil {
 			return err
 		}
+		if q.End.Reached(e.Position, e.Time) { // in its partition; others go on
+			c.end, c.records = 0, nil
+			continue
+		}
 		if !q.Tags.IsEmpty() && !q.Tags.Contains(e.Key.Tag) {
 			continue
 		}
@@ -112,6 +116,9 @@ func (l *Log) entry(r *kgo.Record) (durable.Entry, error) {
 
 // cursors returns where a Query begins in each partition, and the first offsets that there are.
 func (l *Log) cursors(ctx context.Context, q durable.Query) (starts []int64, all []*cursor, err error) {
+	if q.End.Before > 0 && l.topic.partitions > 1 {
+		return nil, nil, refuse("topic %s has %d partitions, and a number is a place in one of them: end at a time", l.cfg.Topic, l.topic.partitions)
+	}
 	asking, cancel := l.within(ctx)
 	defer cancel()
 	if starts, err = l.offsets(asking, l.topic, atStart); err != nil {

@@ -182,10 +182,17 @@ var table = []rule{
 		"github.com/twmb/franz-go/pkg/kmsg", "github.com/twmb/franz-go/pkg/sasl/...",
 	}},
 	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
-		"internal/stuck", "bus", "bus/metrics", "tags", "cmd/programs", "bridge/...", "github.com/prometheus/client_golang/prometheus",
+		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "bridge/...",
+		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
-		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/record",
+		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+	}},
+	{"bridge/convert", "a recording is made of any engine", []string{
+		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+	}},
+	{"bridge/internal/follow", "the bounds of a reader hold for any engine, and whatever it makes of what it reads", []string{
+		"internal/sanitize", "bridge/durable", "bridge/record",
 	}},
 	{"bridge/out", "a bridge is a subscriber that writes to any engine", []string{
 		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/writer", "bridge/record",

@@ -12,4 +12,6 @@ Ends with status 0 when all that was asked for is done, 1 when something failed 
 type Commands struct {
 	Out Out `cmd:"" help:"Write what is published on a bus into a log, from now on, and what publishers have kept with --replay. Begun again, it goes on behind what is in the log."`
 	In  In  `cmd:"" help:"Publish what is in a log on a bus, under the tags that it had."`
+
+	Convert Convert `cmd:"" help:"Make a recording of a span of a log. It needs no bus; tagbus rec convert does the same."`
 }
