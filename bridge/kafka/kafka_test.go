@@ -11,7 +11,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/durable/durabletest"
@@ -214,60 +213,6 @@ func TestLog_Append_toATopicThatIsDeleted(t *testing.T) {
 	}
 }
 
-// TestLog_severalPartitions keeps each key in one of them, and reads them in the order of time.
-func TestLog_severalPartitions(t *testing.T) {
-	cfg, _ := topic(t, kafkaserver.Brokers(t), 3)
-	log := open(t, cfg)
-	last := make(map[string]durable.Position)
-	used := make(map[durable.Position]bool)
-	var want []string
-	for i := range 30 {
-		instance := fmt.Sprint(i % 10)
-		last[instance] = must(t, log, instance, last[instance], fmt.Sprint(i))
-		used[last[instance]>>48] = true
-		want = append(want, fmt.Sprint(i))
-		for now := time.Now(); time.Since(now) < 2*time.Millisecond; { // times of records have milliseconds
-		}
-	}
-	if len(used) != 3 {
-		t.Errorf("got records in %d partitions, want 3", len(used))
-	}
-	_ = log.Close()
-	second := open(t, cfg)
-	if got := read(t, second, durable.Query{}); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q, want the order of time", got)
-	}
-	n := 0
-	for e, err := range second.Tails(t.Context(), tags.Everything()) {
-		if n++; err != nil || e.Position != last[e.Key.Instance] {
-			t.Errorf("got %d as the last of %s, %v, want %d", e.Position, e.Key.Instance, err, last[e.Key.Instance])
-		}
-	}
-	if n != 10 {
-		t.Errorf("got %d keys, want 10", n)
-	}
-	for _, err := range second.Read(t.Context(), durable.Query{Start: durable.Start{After: last["1"]}}) {
-		if !errors.Is(err, durable.ErrRefused) || !strings.Contains(err.Error(), "begin at a time") {
-			t.Errorf("got %v, want that a number is refused", err)
-		}
-	}
-	var got []string // with a Read that goes on where the one before has ended
-	at := durable.Position(0)
-	for e, err := range second.Read(t.Context(), durable.Query{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, at = append(got, string(e.Data)), e.Position
-		if len(got) == 12 {
-			break
-		}
-	}
-	got = append(got, read(t, second, durable.Query{Start: durable.Start{After: at}})...)
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q in two parts, want all in the order of time", got)
-	}
-}
-
 // TestLog_whatIsDropped is named to readers, and is no last record any more.
 func TestLog_whatIsDropped(t *testing.T) {
 	cfg, client := topic(t, kafkaserver.Brokers(t), 1)
@@ -302,26 +247,5 @@ func TestLog_whatIsDropped(t *testing.T) {
 	_ = log.Close()
 	if got := read(t, open(t, cfg), durable.Query{}); len(got) != 2 {
 		t.Errorf("got %d records, want 2", len(got))
-	}
-}
-
-// TestConfig_Validate names each violation.
-func TestConfig_Validate(t *testing.T) {
-	err := kafka.Config{
-		Brokers: "a:x,b c", Topic: "a/b", Index: "a/b", Password: "secret", Mechanism: "GSSAPI", AckTimeout: -1, CheckpointBytes: -1,
-	}.Validate()
-	for _, want := range []string{`Brokers have "a:x"`, `Brokers have "b c"`, `Topic is "a/b"`, `Index is "a/b"`, "Password is set without User", `Mechanism is "GSSAPI"`, "AckTimeout is -1ns", "CheckpointBytes is -1"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
-		}
-	}
-	if errors.Is(err, kafka.ErrInvalidConfig) == strings.Contains(err.Error(), "secret") {
-		t.Errorf("got %v, want ErrInvalidConfig without the password", err)
-	}
-	if err := (kafka.Config{Brokers: "host, [::1]:9093", Topic: "t"}).Validate(); err != nil {
-		t.Errorf("got %v, want nil", err)
-	}
-	if _, err := kafka.Open(t.Context(), kafka.Config{}); !errors.Is(err, kafka.ErrInvalidConfig) || kafka.Away(err) {
-		t.Errorf("got %v from Open, want ErrInvalidConfig", err)
 	}
 }

@@ -73,23 +73,34 @@ func refusing(t *testing.T) string {
 	return c.ListenAddrs()[0]
 }
 
-// TestOpen_namesWhatDoesNotFit and what to do.
-func TestOpen_namesWhatDoesNotFit(t *testing.T) {
-	plainly := kafkaserver.InMemory(t)
-	client := kafkaserver.Client(t, plainly)
+// openly returns brokers without a login, with some topics.
+func openly(t *testing.T) string {
+	t.Helper()
+	brokers := kafkaserver.InMemory(t)
+	client := kafkaserver.Client(t, brokers)
 	kafkaserver.Topic(t, client, "compacted", 1, "cleanup.policy=compact")
 	kafkaserver.Topic(t, client, "both", 1, "cleanup.policy=compact,delete")
 	kafkaserver.Topic(t, client, "small", 1, "max.message.bytes=2000")
 	kafkaserver.Topic(t, client, "good", 1)
+	return brokers
+}
 
-	locked := kafkaserver.InMemory(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"),
+// lockedUp returns brokers with users: bridge may do nothing, and reader may read the topic t.
+func lockedUp(t *testing.T) string {
+	t.Helper()
+	brokers := kafkaserver.InMemory(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"),
 		kfake.User("SCRAM-SHA-512", "bridge", "right"), kfake.User("SCRAM-SHA-256", "reader", "right", append(
 			allowed(kmsg.ACLResourceTypeTopic, "t", kmsg.ACLOperationRead, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs),
 			allowed(kmsg.ACLResourceTypeTransactionalId, "t", kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe)...)...))
-	admin := kafkaserver.Client(t, locked, kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism()))
+	admin := kafkaserver.Client(t, brokers, kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism()))
 	kafkaserver.Topic(t, admin, "t", 1)
 	kafkaserver.Topic(t, admin, "t.index", 1, "cleanup.policy=compact")
+	return brokers
+}
 
+// TestOpen_namesWhatDoesNotFit and what to do.
+func TestOpen_namesWhatDoesNotFit(t *testing.T) {
+	plainly, locked := openly(t), lockedUp(t)
 	pair := certificate(t)
 	secure := kafkaserver.InMemory(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}))
 	known := x509.NewCertPool()
@@ -143,4 +154,25 @@ func TestOpen_namesWhatDoesNotFit(t *testing.T) {
 			t.Errorf("got %v, want what the user needs", err)
 		}
 	})
+}
+
+// TestConfig_Validate names each violation.
+func TestConfig_Validate(t *testing.T) {
+	err := kafka.Config{
+		Brokers: "a:x,b c", Topic: "a/b", Index: "a/b", Password: "secret", Mechanism: "GSSAPI", AckTimeout: -1, CheckpointBytes: -1,
+	}.Validate()
+	for _, want := range []string{`Brokers have "a:x"`, `Brokers have "b c"`, `Topic is "a/b"`, `Index is "a/b"`, "Password is set without User", `Mechanism is "GSSAPI"`, "AckTimeout is -1ns", "CheckpointBytes is -1"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	if errors.Is(err, kafka.ErrInvalidConfig) == strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v, want ErrInvalidConfig without the password", err)
+	}
+	if err := (kafka.Config{Brokers: "host, [::1]:9093", Topic: "t"}).Validate(); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+	if _, err := kafka.Open(t.Context(), kafka.Config{}); !errors.Is(err, kafka.ErrInvalidConfig) || kafka.Away(err) {
+		t.Errorf("got %v from Open, want ErrInvalidConfig", err)
+	}
 }
