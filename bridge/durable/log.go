@@ -49,11 +49,23 @@ type Start struct {
 	Time  time.Time // the first record that was stored then or later; zero: the first of all
 }
 
+// End is where a reader ends. The zero value is the end of the log.
+type End struct {
+	Before Position  // the first record that is not read; zero: Time decides
+	Time   time.Time // the first record that was stored then or later is not read; zero: all are
+}
+
+// Reached reports whether a record is at the end or behind it.
+func (e End) Reached(at Position, stored time.Time) bool {
+	return e.Before > 0 && at >= e.Before || !e.Time.IsZero() && !stored.Before(e.Time)
+}
+
 // Query says what to read of a log.
 type Query struct {
 	Tags   tags.Set // of the keys; empty: all
 	Start  Start
-	Follow bool // goes on with what is appended later, until the context ends
+	End    End
+	Follow bool // goes on with what is appended later, until the End or that of the context
 }
 
 // Log is a log of one engine, by one bridge.

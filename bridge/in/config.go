@@ -33,6 +33,10 @@ type Config struct {
 	// Subscribers is how many subscribers are waited for before the first message. Default 0: none.
 	Subscribers int
 
+	// MaxChains is how many publishers and tags the log may have, for each of which some 200 bytes are kept. More are a
+	// *TooManyError. Default 1,048,576; 1 to 2^31-1.
+	MaxChains int
+
 	// OnProblem is told when a log that is followed is away. Default: nothing.
 	OnProblem func(error)
 
@@ -44,13 +48,20 @@ type Config struct {
 	Publisher bus.PublisherConfig
 }
 
+func (c Config) withDefaults() Config {
+	validate.Default(&c.MaxChains, 1<<20)
+	return c
+}
+
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig and names the
 // field, its value and its limit.
 func (c Config) Validate() error {
+	c = c.withDefaults()
 	v := validate.Violations{Kind: ErrInvalidConfig}
 	if math.IsNaN(c.Speed) || c.Speed != 0 && (c.Speed < minSpeed || c.Speed > maxSpeed) {
 		v.Add("Speed is %v, want %g to %g, or 0 for no pauses", c.Speed, minSpeed, maxSpeed)
 	}
+	validate.Within(&v, "MaxChains", c.MaxChains, 1, math.MaxInt32)
 	validate.Within(&v, "Subscribers", c.Subscribers, 0, math.MaxInt32)
 	if !c.Publisher.Tags.IsEmpty() {
 		v.Add("Publisher.Tags are set, want none: they are those in the log")

@@ -6,7 +6,11 @@ import (
 	"tagbus/internal/sanitize"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/follow"
 )
+
+// TooManyError means that a log has more publishers and tags than Config.MaxChains, or longer names of them than 64 MiB.
+type TooManyError = follow.TooManyError
 
 // ReadError means that an entry of the log is no record that can be read.
 type ReadError struct {

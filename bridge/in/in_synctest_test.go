@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -285,11 +286,11 @@ func TestRun_names(t *testing.T) {
 
 // TestConfig_Validate names each violation.
 func TestConfig_Validate(t *testing.T) {
-	err := in.Config{Speed: -1, Subscribers: -1, Publisher: bus.PublisherConfig{Tags: tags.Of(1)}}.Validate()
+	err := in.Config{Speed: -1, Subscribers: -1, MaxChains: -1, Publisher: bus.PublisherConfig{Tags: tags.Of(1)}}.Validate()
 	if !errors.Is(err, in.ErrInvalidConfig) {
 		t.Fatalf("got %v, want ErrInvalidConfig", err)
 	}
-	for _, want := range []string{"Speed is -1", "Subscribers is -1", "Publisher.Tags are set"} {
+	for _, want := range []string{"Speed is -1", "Subscribers is -1", "MaxChains is -1", "Publisher.Tags are set"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
@@ -297,4 +298,26 @@ func TestConfig_Validate(t *testing.T) {
 	if err := config.Validate(); err != nil {
 		t.Errorf("got %v, want nil", err)
 	}
+}
+
+// TestRun_aHostileLog takes bounded memory, and no sum becomes small again.
+func TestRun_aHostileLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFill(t), newSite(t)
+		f.messages(1, 1, time.Now(), make([]string, 20_000)...)
+		for tag := range tags.Tag(3) {
+			f.mark(2+tag, record.Record{Kind: record.Begin, First: 1})
+			f.mark(2+tag, record.Record{Kind: record.Lost, First: math.MaxInt64 - 3, Count: 2})
+		}
+		report, err := in.Run(t.Context(), s, f.log, config)
+		if err != nil || report.Messages != 20_000 || report.Hole != math.MaxUint64 {
+			t.Errorf("got %+v, %v, want 20000 messages, and the sum of the holes at its largest", report, err)
+		}
+		var many *in.TooManyError
+		cfg := config
+		cfg.MaxChains = 3
+		if _, err := in.Run(t.Context(), s, f.log, cfg); !errors.As(err, &many) || many.Limit != 3 {
+			t.Errorf("got %v, want a *TooManyError", err)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/record"
 )
 
@@ -42,7 +43,7 @@ type run struct {
 	cfg       Config
 	publisher *bus.Publisher
 	tags      tags.Set // of the publisher
-	chains    map[durable.Key]*chain
+	chains    follow.Chains[ending]
 	report    Report
 	away      bool // the log, since the last record
 	page      []bus.Message
@@ -51,30 +52,31 @@ type run struct {
 	first time.Time // its time in the log
 }
 
-// chain is what was read of a publisher and tag.
-type chain struct {
-	record.Chain
-	unknown bool // its end
-}
+// ending is what is known of the end of a publisher and tag.
+type ending struct{ unknown bool }
+
+// maxPage is how many messages are published at once: in memory each takes more than its bytes in a record.
+const maxPage = 1024
 
 // Run publishes what a Query selects, and waits until subscribers have it. A log that is away ends it, unless it follows.
 //
 //   - Result: what was published, also with an error.
-//   - Errors: those of Config.Validate; those of the log; a *record.FormatError in a *ReadError; those of NewPublisher, of
+//   - Errors: those of Config.Validate; those of the log; a *TooManyError; a *record.FormatError in a *ReadError; those of NewPublisher, of
 //     PublishBatchContext and Drain; the cause of the end of ctx, except with Follow, which only ends so.
 //   - Blocks: for the log, and for subscribers.
 func Run(ctx context.Context, open Opener, log durable.Log, cfg Config) (Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, err
 	}
-	r := &run{ctx: ctx, open: open, log: log, cfg: cfg, chains: make(map[durable.Key]*chain)}
+	cfg = cfg.withDefaults()
+	r := &run{ctx: ctx, open: open, log: log, cfg: cfg, chains: follow.Chains[ending]{Log: log.Name(), Max: cfg.MaxChains}}
 	err := r.run()
-	for _, c := range r.chains {
-		if c.unknown {
+	r.chains.All(func(c *follow.Chain[ending]) {
+		if c.Value.unknown {
 			r.report.Unknown++
 		}
-	}
-	r.report.Chains = len(r.chains)
+	})
+	r.report.Chains = r.chains.Len()
 	return r.report, err
 }
 
@@ -83,6 +85,9 @@ func (r *run) run() error {
 	for e, err := range r.log.Tails(r.ctx, r.wanted()) {
 		if err != nil {
 			return err
+		}
+		if len(known) == r.cfg.MaxChains {
+			return &TooManyError{Log: r.log.Name(), Key: e.Key, What: "publishers and tags", Limit: r.cfg.MaxChains}
 		}
 		known = append(known, e.Key.Tag)
 	}
@@ -158,20 +163,19 @@ func (r *run) problem(err error) {
 
 // take publishes what is new of a record.
 func (r *run) take(e durable.Entry, rec *record.Record) error {
-	c := r.chains[e.Key]
-	if c == nil {
-		c = new(chain)
-		r.chains[e.Key] = c
+	c, err := r.chains.Of(e.Key)
+	if err != nil {
+		return err
 	}
 	from, hole := c.Follow(rec)
-	r.report.Hole += hole
-	r.report.Repeated += from - rec.First
-	c.unknown = rec.Kind == record.End && (rec.How == record.Vanished || rec.How == record.Away)
+	r.report.Hole = follow.Sum(r.report.Hole, hole)
+	r.report.Repeated = follow.Sum(r.report.Repeated, from-rec.First)
+	c.Value.unknown = rec.Kind == record.End && (rec.How == record.Vanished || rec.How == record.Away)
 	switch rec.Kind {
 	case record.Messages:
 		return r.publish(rec, from)
 	case record.Lost:
-		r.report.Lost += rec.Next() - from
+		r.report.Lost = follow.Sum(r.report.Lost, rec.Next()-from)
 	default:
 	}
 	return nil
@@ -197,7 +201,11 @@ func (r *run) publish(rec *record.Record, from uint64) error {
 				return err
 			}
 		}
-		r.page = append(r.page, m.Message)
+		if r.page = append(r.page, m.Message); len(r.page) == maxPage {
+			if err := r.send(); err != nil {
+				return err
+			}
+		}
 	}
 	return r.send()
 }

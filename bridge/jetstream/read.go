@@ -15,6 +15,9 @@ import (
 	"tagbus/bridge/durable"
 )
 
+// readAhead is how many bytes of records a reader asks for at once. By default it would be 500 records, however large.
+const readAhead = 32 << 20
+
 // stored is the answer of a stream that is asked for a message.
 type stored struct {
 	Message *struct {
@@ -56,7 +59,7 @@ func (l *Log) Last(ctx context.Context, key durable.Key) (durable.Entry, error) 
 
 // Tails implements durable.Log.
 func (l *Log) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Entry, error] {
-	return l.read(ctx, set, false, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	return l.read(ctx, durable.Query{Tags: set}, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
 }
 
 // Read implements durable.Log.
@@ -68,20 +71,20 @@ func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry
 	case !q.Start.Time.IsZero():
 		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &q.Start.Time
 	}
-	return l.read(ctx, q.Tags, q.Follow, cfg)
+	return l.read(ctx, q, cfg)
 }
 
 // read yields what a consumer gets.
-func (l *Log) read(ctx context.Context, set tags.Set, follow bool, cfg jetstream.ConsumerConfig) iter.Seq2[durable.Entry, error] {
+func (l *Log) read(ctx context.Context, q durable.Query, cfg jetstream.ConsumerConfig) iter.Seq2[durable.Entry, error] {
 	return func(yield func(durable.Entry, error) bool) {
-		if err := l.pull(ctx, set, follow, cfg, yield); err != nil {
+		if err := l.pull(ctx, q, cfg, yield); err != nil {
 			yield(durable.Entry{}, err)
 		}
 	}
 }
 
 // pull calls yield until it is false, or until the end.
-func (l *Log) pull(ctx context.Context, set tags.Set, follow bool, cfg jetstream.ConsumerConfig, yield func(durable.Entry, error) bool) error {
+func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerConfig, yield func(durable.Entry, error) bool) error {
 	stream, err := l.js.Stream(ctx, l.cfg.Stream)
 	if err != nil {
 		return l.explain(err)
@@ -90,24 +93,24 @@ func (l *Log) pull(ctx context.Context, set tags.Set, follow bool, cfg jetstream
 	if cfg.OptStartSeq > 0 && cfg.OptStartSeq < state.FirstSeq {
 		return &durable.GapError{Log: l.Name(), Want: durable.Position(cfg.OptStartSeq), First: durable.Position(state.FirstSeq)}
 	}
-	if !follow && state.LastSeq < max(state.FirstSeq, cfg.OptStartSeq) {
+	if !q.Follow && state.LastSeq < max(state.FirstSeq, cfg.OptStartSeq) {
 		return nil // there is nothing
 	}
-	cfg.FilterSubjects = l.subjects.filters(set)
+	cfg.FilterSubjects = l.subjects.filters(q.Tags)
 	consumer, err := l.consumer(ctx, stream, cfg)
 	if err != nil {
 		return err
 	}
-	if info := consumer.CachedInfo(); !follow && info != nil && info.NumPending == 0 {
+	if info := consumer.CachedInfo(); !q.Follow && info != nil && info.NumPending == 0 {
 		return nil
 	}
-	messages, err := consumer.Messages(jetstream.PullHeartbeat(l.heartbeat()))
+	messages, err := consumer.Messages(jetstream.PullMaxBytes(max(readAhead, 4*l.conn.MaxPayload())), jetstream.PullHeartbeat(l.heartbeat()))
 	if err != nil {
 		return l.explain(err)
 	}
 	defer messages.Stop()
 	for n := uint64(1); ; n++ {
-		m, err := l.next(ctx, messages, follow)
+		m, err := l.next(ctx, messages, q.Follow)
 		if err != nil {
 			return err
 		}
@@ -118,8 +121,11 @@ func (l *Log) pull(ctx context.Context, set tags.Set, follow bool, cfg jetstream
 		if meta.Sequence.Consumer != n {
 			return errSkipped
 		}
+		if q.End.Reached(durable.Position(meta.Sequence.Stream), meta.Timestamp) {
+			return nil
+		}
 		key, ok := l.subjects.key(m.Subject())
-		if ok && (set.IsEmpty() || set.Contains(key.Tag)) {
+		if ok && (q.Tags.IsEmpty() || q.Tags.Contains(key.Tag)) {
 			e := durable.Entry{Key: key, Position: durable.Position(meta.Sequence.Stream), Time: meta.Timestamp, Data: m.Data()}
 			if !yield(e, nil) {
 				return nil
@@ -128,7 +134,7 @@ func (l *Log) pull(ctx context.Context, set tags.Set, follow bool, cfg jetstream
 		if !ok {
 			return l.refuse("entry %d of stream %s has the subject %q, which no bridge writes: give the bridge subjects of its own", meta.Sequence.Stream, l.cfg.Stream, m.Subject())
 		}
-		if !follow && (meta.NumPending == 0 || meta.Sequence.Stream >= state.LastSeq) {
+		if !q.Follow && (meta.NumPending == 0 || meta.Sequence.Stream >= state.LastSeq) {
 			return nil
 		}
 	}

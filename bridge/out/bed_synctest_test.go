@@ -17,12 +17,16 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/out"
 	"tagbus/bridge/record"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	kafkaserver.Main()
+	goleak.VerifyTestMain(m)
+}
 
 // bed is a bus in memory, in which each process has a host of its own.
 type bed struct {

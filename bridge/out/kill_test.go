@@ -5,10 +5,10 @@ package out_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,8 +19,10 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/internal/natsserver"
 	"tagbus/bridge/jetstream"
+	"tagbus/bridge/kafka"
 	"tagbus/bridge/out"
 	"tagbus/bridge/record"
 )
@@ -33,39 +35,75 @@ func kills() int {
 	return 3
 }
 
+// engine is a log of which the servers can be killed.
+type engine struct {
+	open    func(context.Context) (durable.Log, error)
+	kill    func(*rand.Rand) // one of the servers
+	restart func()           // that one
+}
+
 // real is a bus in memory in real time, with a bridge to real servers.
 type real struct {
 	*bed
-	servers []*natsserver.Server
-	urls    string
-	log     *jetstream.Log
-	bridge  *out.Bridge
-	opener  *opener
-	r       *rand.Rand
+	engine
+	log    durable.Log
+	bridge *out.Bridge
+	opener *opener
+	r      *rand.Rand
 }
 
-func newReal(t *testing.T, members int) *real {
-	t.Helper()
-	r := &real{bed: newBed(t), servers: natsserver.Cluster(t, members), r: rand.New(rand.NewPCG(34, uint64(members)))}
-	for _, s := range r.servers {
-		r.urls += s.URL + ","
+// stream returns a stream of NATS JetStream.
+func stream(b *bed, members int) (e engine) {
+	b.t.Helper()
+	servers := natsserver.Cluster(b.t, members)
+	var all []string
+	for _, s := range servers {
+		all = append(all, s.URL)
 	}
-	r.urls = r.urls[:len(r.urls)-1]
-	conn, err := nats.Connect(r.urls)
-	r.must(err)
+	urls := strings.Join(all, ",")
+	conn, err := nats.Connect(urls)
+	b.must(err)
 	defer conn.Close()
 	js, err := natsjs.New(conn)
-	r.must(err)
+	b.must(err)
 	for { // members elect a leader first
-		_, err := js.CreateStream(t.Context(), natsjs.StreamConfig{Name: "TAGBUS", Subjects: []string{"tagbus.*.*"}, Replicas: members, Duplicates: 100 * time.Millisecond})
+		_, err := js.CreateStream(b.t.Context(), natsjs.StreamConfig{Name: "TAGBUS", Subjects: []string{"tagbus.*.*"}, Replicas: members, Duplicates: 100 * time.Millisecond})
 		if err == nil {
 			break
 		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
-		}
+		b.must(b.t.Context().Err())
 	}
-	return r
+	var killed *natsserver.Server
+	e.kill = func(r *rand.Rand) {
+		killed = servers[r.IntN(members)]
+		killed.Kill()
+	}
+	e.restart = func() { killed.Restart() }
+	e.open = func(ctx context.Context) (durable.Log, error) {
+		log, err := jetstream.Open(ctx, jetstream.Config{URL: urls, Stream: "TAGBUS", AckTimeout: time.Second})
+		if err != nil {
+			return nil, err
+		}
+		return log, nil
+	}
+	return e
+}
+
+// topic returns a topic of Kafka.
+func topic(b *bed) (e engine) {
+	b.t.Helper()
+	s := kafkaserver.Start(b.t)
+	name := kafkaserver.Topics(b.t, kafkaserver.Client(b.t, s.Brokers), 1)
+	e.kill = func(*rand.Rand) { s.Kill() }
+	e.restart = s.Restart
+	e.open = func(ctx context.Context) (durable.Log, error) {
+		log, err := kafka.Open(ctx, kafka.Config{Brokers: s.Brokers, Topic: name, AckTimeout: time.Second, CheckpointBytes: 4 << 10})
+		if err != nil {
+			return nil, err
+		}
+		return log, nil
+	}
+	return e
 }
 
 var realTags = tags.Of(1, 2, 3, 4, 5)
@@ -74,7 +112,7 @@ var realTags = tags.Of(1, 2, 3, 4, 5)
 func (r *real) begin() {
 	r.t.Helper()
 	for r.log == nil {
-		log, err := jetstream.Open(r.t.Context(), jetstream.Config{URL: r.urls, Stream: "TAGBUS", AckTimeout: time.Second})
+		log, err := r.open(r.t.Context())
 		if err == nil {
 			r.log = log
 		}
@@ -107,9 +145,17 @@ func (r *real) kill() {
 
 // TestBridge_kills of the bridge, of a server and of a connection: each message is in the log once, or lost by name.
 func TestBridge_kills(t *testing.T) {
-	for _, members := range []int{1, 3} {
-		t.Run(fmt.Sprint(members, " members"), func(t *testing.T) {
-			r := newReal(t, members)
+	for _, test := range []struct {
+		name string
+		make func(*bed) engine
+	}{
+		{"a stream with 1 member", func(b *bed) engine { return stream(b, 1) }},
+		{"a stream with 3 members", func(b *bed) engine { return stream(b, 3) }},
+		{"a topic", topic},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := &real{bed: newBed(t), r: rand.New(rand.NewPCG(34, uint64(len(test.name))))}
+			r.engine = test.make(r.bed)
 			p, host, end := r.publisher(realTags)
 			r.begin()
 			r.must(p.WaitSubscribers(t.Context(), 1, realTags))
@@ -144,10 +190,9 @@ func TestBridge_kills(t *testing.T) {
 					publish(r.r.IntN(20))
 					r.begin()
 				case 1:
-					s := r.servers[r.r.IntN(members)]
-					s.Kill()
+					r.engine.kill(r.r)
 					publish(r.r.IntN(200))
-					s.Restart()
+					r.restart()
 				case 2:
 					r.network.Reset(netip.AddrPortFrom(host, 0), netip.AddrPortFrom(r.opener.host, 0))
 				}

@@ -35,14 +35,32 @@ func Parse(b []byte) (*Record, error) {
 // bytes which were parsed.
 func (r *Record) Messages() iter.Seq[recording.Message] {
 	return func(yield func(recording.Message) bool) {
-		d := decoder{b: r.body}
-		last := r.Time.UnixNano()
-		for i := range r.Count {
-			if r.Kind != Messages || !yield(d.message(r, r.First+i, &last)) {
-				return
-			}
+		c := r.Cursor()
+		for m, ok := c.Next(); ok && yield(m); m, ok = c.Next() {
 		}
 	}
+}
+
+// Cursor is a place among the messages of a record.
+//
+// Threads: one at a time.
+type Cursor struct {
+	r    *Record
+	d    decoder
+	next uint64 // message, from 0
+	last int64
+}
+
+// Cursor returns the place before the first message, for a reader that goes on in several records in turn.
+func (r *Record) Cursor() Cursor { return Cursor{r: r, d: decoder{b: r.body}, last: r.Time.UnixNano()} }
+
+// Next returns the next message, as Messages yields it; false at the end, and of another kind of record.
+func (c *Cursor) Next() (recording.Message, bool) {
+	if c.r.Kind != Messages || c.next == c.r.Count {
+		return recording.Message{}, false
+	}
+	c.next++
+	return c.d.message(c.r, c.r.First+c.next-1, &c.last), true
 }
 
 // decoder reads the fields of a record in turn. After an error all fields are zero.

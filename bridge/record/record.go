@@ -75,11 +75,13 @@ const (
 	CauseQueueFull  Cause = 6  // bus.ErrQueueFull: of the bridge's own subscription
 	CauseAway       Cause = 16 // no bridge ran, or none that could write
 	CauseTooLarge   Cause = 17 // a message is larger than the log takes
+	CauseSpool      Cause = 18 // the spool of the bridge had it, and cannot be read
 )
 
 var causeNames = [...]string{
 	CauseOther: "other", CauseFull: "full", CauseMemory: "memory", CauseConnection: "connection", CauseEnded: "ended",
 	CauseLeftOut: "left-out", CauseQueueFull: "queue-full", CauseAway: "away", CauseTooLarge: "too-large",
+	CauseSpool: "spool",
 }
 
 // String returns the cause's name.

@@ -177,11 +177,22 @@ var table = []rule{
 	{"bridge/jetstream", "an engine knows the contract and its client, and not what is in a record", []string{
 		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
 	}},
+	{"bridge/kafka", "an engine knows the contract and its client, and not what is in a record", []string{
+		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kgo",
+		"github.com/twmb/franz-go/pkg/kmsg", "github.com/twmb/franz-go/pkg/sasl/...",
+	}},
 	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
-		"internal/stuck", "bus", "bus/metrics", "tags", "cmd/programs", "bridge/...", "github.com/prometheus/client_golang/prometheus",
+		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "bridge/...",
+		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
-		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/record",
+		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+	}},
+	{"bridge/convert", "a recording is made of any engine", []string{
+		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+	}},
+	{"bridge/internal/follow", "the bounds of a reader hold for any engine, and whatever it makes of what it reads", []string{
+		"internal/sanitize", "bridge/durable", "bridge/record",
 	}},
 	{"bridge/out", "a bridge is a subscriber that writes to any engine", []string{
 		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/writer", "bridge/record",
@@ -191,6 +202,9 @@ var table = []rule{
 	}},
 	{"bridge/internal/memlog", "a log of tests keeps the contract and knows nothing else", []string{"tags", "bridge/durable"}},
 	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", nil},
+	{"bridge/internal/kafkaserver", "brokers of tests are in memory, or processes, whatever is kept in them", []string{
+		"github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kmsg",
+	}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/sanitize", "bus", "bus/directory", "github.com/prometheus/client_golang/prometheus/...",
 	}},

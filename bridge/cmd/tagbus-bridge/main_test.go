@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,9 +23,11 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/programs"
 	"tagbus/node"
+	"tagbus/recording"
 	"tagbus/tags"
 
 	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/internal/natsserver"
 	"tagbus/bridge/jetstream"
 	"tagbus/bridge/record"
@@ -33,6 +37,7 @@ import (
 const mode = "TAGBUS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	kafkaserver.Main()
 	if os.Getenv(mode) == "bridge" {
 		os.Exit(programs.Service("tagbus-bridge", commands.Description, new(commands.Commands)))
 	}
@@ -141,6 +146,25 @@ func TestFromOneBusToAnother(t *testing.T) {
 		t.Errorf("got status %d and %v, want 0 and nothing lost; it said\n%s", code, sum, second.err.String())
 	}
 
+	file := filepath.Join(t.TempDir(), "run.tbr")
+	rec := start(t, "convert", server.URL+"/TAGBUS", "--out", file, "--json")
+	if code, sum := rec.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["lost"] != 0. {
+		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*published, rec.err.String())
+	}
+	r, err := recording.Open(file)
+	must(t, err)
+	if report, err := recording.Verify(r); err != nil || !report.Whole() || report.Total().Messages != 2*published {
+		t.Errorf("got %v, %+v, want a whole recording of %d messages", err, report, 2*published)
+	}
+	must(t, r.Close())
+	rec = start(t, "convert", server.URL+"/TAGBUS", "--out", file+"2", "--from", "1000000")
+	if code, _ := rec.wait(t); code != 1 || !strings.Contains(rec.err.String(), "has no record of the tags and the span") {
+		t.Errorf("got status %d and %s, want 1 for a span that is empty", code, rec.err.String())
+	}
+	if _, err := os.Stat(file + "2"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want no file of a recording that failed", err)
+	}
+
 	got := receive(t, open(t, there), set)
 	in := start(t, "in", "--bus", there, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
 	if code, sum := in.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["missing"] != 0. {
@@ -224,6 +248,13 @@ func TestBadInput(t *testing.T) {
 		{"too little memory", "out --bus DIR --tags 1 --stream S --held-bytes 1KiB --record-bytes 1 --absence 1ns --nats " + server.URL, 2, "tagbus-bridge: out: --held-bytes is 1024, want 1048576 to 1099511627776; --record-bytes is 1, want 1024 to 1073741824; --absence is 1ns"},
 		{"a replay of less than nothing", "out --bus DIR --tags 1 --stream S --nats nats://x --replay=-1", 2, "--replay"},
 		{"a name that no stream can have", "in --bus DIR --stream a.b --speed 1e9 --nats nats://x", 2, "--speed is 1e+09, want 1e-06 to 1e+06, or 0 for no pauses; --stream is \"a.b\""},
+		{"no recording", "convert --stream S --nats " + server.URL, 2, "--out"},
+		{"no log", "convert --out DIR/x.tbr", 2, "no log is named"},
+		{"two logs", "convert nats://x/S --stream S --out DIR/x.tbr", 2, "named twice"},
+		{"a log of another kind", "convert http://x/S --out DIR/x.tbr", 2, "http://x/S is no log that this program reads"},
+		{"no stream in the URL", "convert nats://x --out DIR/x.tbr", 2, "want servers and a name"},
+		{"an end that is none", "convert nats://x/S --out DIR/x.tbr --until 0", 2, "got \"0\""},
+		{"a recording that is there", "convert nats://x/S --out /dev/null", 1, "file exists: give another name"},
 		{"a loss file", "out --bus DIR --tags 1 --stream S --loss-file f --nats " + server.URL, 2, "--loss-file"},
 		{"a bus on servers that are away", "out --bus etcd://127.0.0.1:1/x --duration 300ms --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
 		{"a stream that does not exist", "out --bus DIR --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},

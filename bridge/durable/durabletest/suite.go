@@ -197,6 +197,10 @@ func (b *bed) read() {
 	b.wantRead(durable.Query{Start: durable.Start{After: first}}, "2", "second", "third", "3")
 	b.wantRead(durable.Query{Tags: tags.Of(1), Start: durable.Start{After: second}}, "third", "3")
 	b.wantRead(durable.Query{Tags: tags.Of(9)})
+	b.wantRead(durable.Query{Tags: tags.Of(1), End: durable.End{Before: second}}, "first")
+	b.wantRead(durable.Query{Start: durable.Start{After: first}, End: durable.End{Before: second + 1}, Follow: true}, "2", "second")
+	b.wantRead(durable.Query{End: durable.End{Time: time.Now().Add(-time.Hour)}})
+	b.wantRead(durable.Query{End: durable.End{Time: time.Now().Add(time.Hour)}}, "first", "2", "second", "third", "3")
 	b.wantRead(durable.Query{Start: durable.Start{Time: time.Now().Add(time.Hour)}})
 	b.wantRead(durable.Query{Start: durable.Start{Time: time.Now().Add(-time.Hour)}}, "first", "2", "second", "third", "3")
 	for _, err := range b.log.Read(b.Context(), durable.Query{}) {

@@ -239,6 +239,9 @@ func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry
 				yield(durable.Entry{}, err)
 				return
 			}
+			if q.End.Reached(e.Position, e.Time) {
+				return
+			}
 			if e.Time.Before(q.Start.Time) || !q.Tags.IsEmpty() && !q.Tags.Contains(e.Key.Tag) {
 				continue
 			}

@@ -5,6 +5,7 @@ package writer_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/memlog"
+	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
 )
@@ -37,6 +39,13 @@ func (c *calls) count(n *int) func() {
 	return func() { c.mu.Lock(); defer c.mu.Unlock(); *n++ }
 }
 
+// said returns what was called, as of now.
+func (c *calls) said() calls {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return calls{pauses: c.pauses, resumes: c.resumes, asked: c.asked, reports: slices.Clone(c.reports)}
+}
+
 // open opens a writer on a log.
 func open(t *testing.T, log durable.Log, change ...func(*writer.Config)) (*writer.Writer, *calls) {
 	t.Helper()
@@ -54,6 +63,16 @@ func open(t *testing.T, log durable.Log, change ...func(*writer.Config)) (*write
 		t.Fatal(err)
 	}
 	return w, c
+}
+
+// openSpool opens the spool of a disk.
+func openSpool(t *testing.T, d spool.Disk, bytes int64) *spool.Spool {
+	t.Helper()
+	s, err := spool.Open(d, "memory", bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // close closes a writer after all is stored.

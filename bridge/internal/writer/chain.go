@@ -8,6 +8,7 @@ import (
 	"tagbus/bus"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/record"
 )
 
@@ -20,21 +21,34 @@ type chain struct {
 	peer *bus.Peer
 	at   durable.Position // of the last record in the log; 0: none
 	next uint64           // behind all that is stored and waits; 0: not known
+	done uint64           // behind what is stored; 0: not known
+	tail record.How       // of the last record in the log, if it is an End
 
 	joining bool   // where the chain begins is not known: its records wait
 	first   uint64 // of a chain that joins: the first counter that came
 	epoch   uint64 // of Mark when it began to join
 	waits   bool   // it is in Writer.waiting
-	resumed bool   // it is in the log, and nothing has come of it in this run
+	resumed bool   // it is in the log or the spool, and nothing has come of it in this run
+	seen    bool   // something has come of it in this run
 	ended   bool   // its last record is an End, which is stored or waits
 
-	queue  []*item       // records that wait, the oldest first
-	open   *record.Batch // behind them; nil: none
-	flying *item         // on its way, or in doubt; nil: none
-	listed bool          // in Writer.ready, or in Writer.doubts
+	front  lane  // records that wait to be sent
+	back   lane  // behind them, and behind what is in the spool
+	flying *item // on its way, or in doubt; nil: none
+	listed bool  // in Writer.ready, or in Writer.doubts
 
 	told []record.Share // the causes of this run that stand in Lost records
 }
+
+// lane is a sequence of records that wait.
+type lane struct {
+	queue []*item        // the oldest first
+	open  *record.Batch  // behind them; nil: none
+	seg   *spool.Segment // from which the messages of open are; nil: they are new
+}
+
+// empty reports whether nothing waits.
+func (l *lane) empty() bool { return len(l.queue) == 0 && l.open == nil }
 
 // item is a record that is not stored.
 type item struct {
@@ -45,6 +59,9 @@ type item struct {
 	size        int            // for the bytes that are held
 	unclear     bool           // Lost: why is learned from positions that are asked for later
 	epoch       uint64         // of Mark when it became unclear
+	seg         *spool.Segment // from which it was read; nil: it is new
+	saved       bool           // the spool has it, too
+	pinned      bool           // a write that does not return may read its data
 }
 
 // bytes returns the record as it is appended.
@@ -55,34 +72,45 @@ func (it *item) bytes() []byte {
 	return it.data
 }
 
+// how returns how the chain ends with the record; 0: it does not.
+func (it *item) how() record.How {
+	if it.kind == record.End {
+		return it.rec.How
+	}
+	return 0
+}
+
 // terminal reports whether the record ends a chain for good.
 func (it *item) terminal() bool { return it.kind == record.End && it.rec.How != record.Stopped }
 
 // empty reports whether nothing waits and nothing is on its way.
-func (c *chain) empty() bool { return len(c.queue) == 0 && c.open == nil && c.flying == nil }
+func (c *chain) empty() bool { return c.front.empty() && c.back.empty() && c.flying == nil }
 
-// messages returns how many messages are not stored.
+// messages returns how many messages are neither stored nor in the spool.
 func (c *chain) messages() (n uint64) {
 	count := func(it *item) {
-		if it.kind == record.Messages {
+		if it.kind == record.Messages && it.seg == nil && !it.saved {
 			n += it.next - it.first
 		}
 	}
-	for _, it := range c.queue {
-		count(it)
+	for _, l := range []*lane{&c.front, &c.back} {
+		for _, it := range l.queue {
+			count(it)
+		}
+		if l.open != nil && l.seg == nil {
+			n += uint64(l.open.Count())
+		}
 	}
 	if c.flying != nil {
 		count(c.flying)
-	}
-	if c.open != nil {
-		n += uint64(c.open.Count())
 	}
 	return n
 }
 
 // touch lets the chain be sent if something waits and nothing is on its way.
 func (w *Writer) touch(c *chain) {
-	if c.listed || c.joining || c.flying != nil || len(c.queue) == 0 && c.open == nil || len(c.queue) > 0 && c.queue[0].unclear {
+	f := &c.front
+	if c.listed || c.flying != nil || f.empty() || c.joining && w.lane(c) == f || len(f.queue) > 0 && f.queue[0].unclear {
 		return
 	}
 	c.listed = true
@@ -90,50 +118,75 @@ func (w *Writer) touch(c *chain) {
 	w.work.Signal()
 }
 
-// push adds a record behind all others.
-func (w *Writer) push(c *chain, it *item) {
-	w.seal(c)
-	c.queue = append(c.queue, it)
-	w.items++
-	w.hold(it.size)
+// lane returns where what comes is to wait.
+func (w *Writer) lane(c *chain) *lane {
+	if w.spooling {
+		return &c.back
+	}
+	return &c.front
+}
+
+// push adds a record behind all others of a lane.
+func (w *Writer) push(c *chain, l *lane, it *item) {
+	l.seal()
+	l.queue = append(l.queue, it)
+	w.adopt(it)
 	w.touch(c)
 }
 
+// adopt counts a record that waits.
+func (w *Writer) adopt(it *item) {
+	w.items++
+	if it.seg != nil {
+		it.seg.Pending++
+		w.drained += it.size
+	}
+	w.hold(it.size)
+}
+
 // seal ends the open batch, if there is one.
-func (w *Writer) seal(c *chain) {
-	if c.open == nil {
+func (l *lane) seal() {
+	if l.open == nil {
 		return
 	}
-	it := &item{kind: record.Messages, next: c.open.Next(), first: c.open.Next() - uint64(c.open.Count()), size: c.open.Bytes()}
-	it.data = c.open.Seal()
-	c.open = nil
-	c.queue = append(c.queue, it)
+	o := l.open
+	it := &item{kind: record.Messages, next: o.Next(), first: o.Next() - uint64(o.Count()), size: o.Bytes(), seg: l.seg}
+	it.data = o.Seal()
+	l.open, l.seg = nil, nil
+	l.queue = append(l.queue, it)
 }
 
 // lose covers the counters before next by a Lost record.
 //
 //   - why: nil: the next positions say it.
 func (w *Writer) lose(c *chain, next uint64, at time.Time, why []record.Share) {
-	n := next - c.next
 	c.ended = false
-	it := c.lastLost()
-	if it == nil || it.next != c.next || it.unclear != (why == nil) || it.epoch != w.epoch {
-		r := &record.Record{Kind: record.Lost, Peer: c.peer, Tag: c.key.Tag, First: c.next, Time: at}
-		it = &item{kind: record.Lost, first: c.next, rec: r, size: markBytes, unclear: why == nil, epoch: w.epoch}
-		w.push(c, it)
-	}
-	it.rec.Count += n
-	it.rec.Causes = merge(it.rec.Causes, why)
-	it.next, c.next = next, next
-	if it.unclear {
+	it := w.lost(c, w.lane(c), &item{first: c.next, next: next, unclear: why == nil, epoch: w.epoch}, at, why)
+	if c.next = next; it.unclear {
 		w.await(c)
 	}
 }
 
+// lost adds counters to the Lost record behind which nothing waits in a lane, or adds one.
+func (w *Writer) lost(c *chain, l *lane, more *item, at time.Time, why []record.Share) *item {
+	n := more.next - more.first
+	it := l.lastLost()
+	if it == nil || it.next != more.first || it.unclear != more.unclear || it.epoch != more.epoch || it.seg != more.seg {
+		it = more
+		it.kind, it.size = record.Lost, markBytes
+		it.rec = &record.Record{Kind: record.Lost, Peer: c.peer, Tag: c.key.Tag, First: it.first, Time: at}
+		w.push(c, l, it)
+	}
+	it.rec.Count += n
+	it.rec.Causes = merge(it.rec.Causes, why)
+	it.next = more.next
+	return it
+}
+
 // lastLost returns the Lost record behind which nothing waits, if it is not yet encoded.
-func (c *chain) lastLost() *item {
-	if n := len(c.queue); n > 0 && c.open == nil && c.queue[n-1].kind == record.Lost && c.queue[n-1].data == nil {
-		return c.queue[n-1]
+func (l *lane) lastLost() *item {
+	if n := len(l.queue); n > 0 && l.open == nil && l.queue[n-1].kind == record.Lost && l.queue[n-1].data == nil {
+		return l.queue[n-1]
 	}
 	return nil
 }
@@ -143,14 +196,16 @@ func (c *chain) lastLost() *item {
 //
 //   - s: nil: it is not known.
 func (c *chain) clear(mark uint64, s *Standing) (left bool) {
-	for _, it := range c.queue {
-		switch {
-		case !it.unclear:
-		case it.epoch < mark:
-			it.unclear = false
-			it.rec.Causes = c.why(s, it.first, it.next)
-		default:
-			left = true
+	for _, l := range []*lane{&c.front, &c.back} {
+		for _, it := range l.queue {
+			switch {
+			case !it.unclear:
+			case it.epoch < mark:
+				it.unclear = false
+				it.rec.Causes = c.why(s, it.first, it.next)
+			default:
+				left = true
+			}
 		}
 	}
 	return left
@@ -207,5 +262,5 @@ next:
 // mark adds a record that covers nothing.
 func (w *Writer) mark(c *chain, kind record.Kind, how record.How, at time.Time, text string) {
 	r := &record.Record{Kind: kind, Peer: c.peer, Tag: c.key.Tag, First: c.next, Time: at, How: how, Text: text}
-	w.push(c, &item{kind: kind, first: c.next, next: c.next, rec: r, size: markBytes})
+	w.push(c, w.lane(c), &item{kind: kind, first: c.next, next: c.next, rec: r, size: markBytes})
 }

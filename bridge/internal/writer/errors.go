@@ -29,13 +29,15 @@ func (e *ForeignError) Unwrap() error { return e.Err }
 // UnwrittenError means that a writer has ended before the log had everything.
 type UnwrittenError struct {
 	Log      string
-	Messages uint64 // that are not known to be in the log
+	Messages uint64 // that are not known to be in the log, and are not in the spool
+	Spool    string // its name; empty: there is none
+	Spooled  uint64 // messages in it: the next start appends those that the log lacks
 	Err      error
 }
 
 // Error says how much is missing, and why.
 func (e *UnwrittenError) Error() string {
-	return sanitize.Linef("bridge: %s: %d messages are not known to be stored: %v", e.Log, e.Messages, e.Err)
+	return sanitize.Linef("bridge: %s: %d messages are not known to be stored%s: %v", e.Log, e.Messages, e.spooled(), e.Err)
 }
 
 // Unwrap returns the cause.

@@ -10,6 +10,7 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/record"
 )
 
@@ -33,29 +34,54 @@ func (w *Writer) message(at time.Time, m *bus.Message) {
 	case m.Counter > c.next:
 		w.lose(c, m.Counter, at, nil)
 	}
-	c.resumed, c.ended = false, false
-	limit := w.cfg.RecordBytes
-	need := record.MaxMessageBytes + len(m.Data)
-	if most := w.cfg.Log.MaxRecordBytes(); record.Overhead(m.Publisher)+need > most {
-		w.lose(c, m.Counter+1, at, []record.Share{{Cause: record.CauseTooLarge, Count: 1}})
-		w.report(&TooLargeError{Log: w.cfg.Log.Name(), Tag: m.Tag, Counter: m.Counter, Size: len(m.Data), Limit: most})
+	c.resumed, c.ended, c.seen = false, false, true
+	if w.tooLarge(m) {
+		w.lose(c, m.Counter+1, at, tooLarge())
 		return
 	}
-	if c.open != nil && (c.open.Bytes()+need > limit || c.open.Full() || c.open.Count() == w.cfg.RecordMessages) {
-		w.seal(c)
+	w.gather(c, w.lane(c), nil, at, m)
+	c.next = m.Counter + 1
+	w.touch(c)
+}
+
+// tooLarge returns why a message is missing that the log does not take.
+func tooLarge() []record.Share { return []record.Share{{Cause: record.CauseTooLarge, Count: 1}} }
+
+// tooLarge reports whether a message is larger than the log takes, and tells it.
+func (w *Writer) tooLarge(m *bus.Message) bool {
+	most := w.cfg.Log.MaxRecordBytes()
+	if record.Overhead(m.Publisher)+record.MaxMessageBytes+len(m.Data) <= most {
+		return false
+	}
+	w.report(&TooLargeError{Log: w.cfg.Log.Name(), Tag: m.Tag, Counter: m.Counter, Size: len(m.Data), Limit: most})
+	return true
+}
+
+// gather adds a message to the open batch of a lane.
+//
+//   - seg: from which it was read; nil: it is new.
+func (w *Writer) gather(c *chain, l *lane, seg *spool.Segment, at time.Time, m *bus.Message) {
+	need := record.MaxMessageBytes + len(m.Data)
+	if o := l.open; o != nil && (o.Bytes()+need > w.cfg.RecordBytes || o.Full() || o.Count() == w.cfg.RecordMessages || l.seg != seg) {
+		l.seal()
 	}
 	before := 0
-	if c.open == nil {
-		c.open = new(record.Batch)
-		c.open.Begin(w.memory(), at, m)
+	if l.open == nil {
+		l.open, l.seg = new(record.Batch), seg
+		l.open.Begin(w.memory(), at, m)
 		w.items++
+		if seg != nil {
+			seg.Pending++
+		}
 	} else {
-		before = c.open.Bytes()
+		before = l.open.Bytes()
 	}
-	c.open.Add(at, m)
-	c.next = m.Counter + 1
-	w.hold(c.open.Bytes() - before)
-	w.touch(c)
+	l.open.Add(at, m)
+	n := l.open.Bytes() - before
+	if seg != nil {
+		w.drained += n
+	}
+	w.hold(n)
 }
 
 // find returns the chain of a message.
@@ -117,14 +143,15 @@ func (w *Writer) learn(mark uint64, c *chain, s *Standing, at time.Time) (waits 
 //   - begin: its first counter, at most c.first.
 func (w *Writer) joined(c *chain, begin uint64, s *Standing, at time.Time) {
 	c.joining = false
-	w.seal(c)
-	queue, next := c.queue, c.next
-	c.queue, c.next = nil, begin
+	l := w.lane(c)
+	l.seal()
+	queue, next := l.queue, c.next
+	l.queue, c.next = nil, begin
 	w.mark(c, record.Begin, 0, at, "")
 	if begin < c.first {
 		w.lose(c, c.first, at, append([]record.Share{}, c.why(s, begin, c.first)...))
 	}
-	c.queue, c.next = append(c.queue, queue...), next
+	l.queue, c.next = append(l.queue, queue...), next
 }
 
 // learnAll ends the wait of all chains: nothing more is learned.
@@ -181,7 +208,7 @@ func (w *Writer) position(mark uint64, s *Standing, at time.Time) {
 	if s.Position >= c.next && !c.joining {
 		w.lose(c, s.Position+1, at, append([]record.Share{}, c.why(s, c.next, s.Position+1)...))
 	}
-	c.resumed = false
+	c.resumed, c.seen = false, true
 }
 
 // End ends the chains of a publisher. The positions after its end were told before.
@@ -199,6 +226,13 @@ func (w *Writer) End(instance string, how record.How, at time.Time, text string)
 func (w *Writer) EndAway(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.endAway(at)
+}
+
+func (w *Writer) endAway(at time.Time) {
+	if w.awayAt = at; w.spooling {
+		return // the spool may have more of them: see rejoin
+	}
 	for _, s := range w.sources {
 		for _, c := range s.chains {
 			if c.resumed {
@@ -223,20 +257,31 @@ func (w *Writer) hold(n int) {
 		w.stats.Pauses++
 		w.cfg.Pause()
 	}
+	w.wantSpill()
 }
 
 // release counts a record that is stored or not wanted.
 func (w *Writer) release(it *item) {
 	w.items--
 	w.stats.Held -= it.size
-	if it.kind == record.Messages && cap(it.data) <= 2*w.cfg.RecordBytes && len(w.spare) < w.cfg.MaxFlights {
+	if it.seg != nil {
+		w.drained -= it.size
+		it.seg.Pending--
+		w.disk.Broadcast() // there is room, or a segment to remove
+	}
+	if it.kind == record.Messages && !it.pinned && cap(it.data) <= 2*w.cfg.RecordBytes && len(w.spare) < w.cfg.MaxFlights {
 		w.spare = append(w.spare, it.data[:0])
 	}
 	if w.paused && w.stats.Held <= w.cfg.MaxBytes/2 {
 		w.paused = false
 		w.cfg.Resume()
 	}
-	if w.items == 0 && w.idle != nil {
+	w.settle()
+}
+
+// settle tells Close when all is stored.
+func (w *Writer) settle() {
+	if w.items == 0 && !w.spooling && w.idle != nil {
 		close(w.idle)
 		w.idle = nil
 	}

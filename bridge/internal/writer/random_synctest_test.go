@@ -3,8 +3,12 @@
 package writer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +18,8 @@ import (
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/memlog"
+	"tagbus/bridge/internal/spool"
+	"tagbus/bridge/internal/spool/memdisk"
 	"tagbus/bridge/internal/writer"
 )
 
@@ -37,11 +43,16 @@ func fates(seed *rand.Rand) func(durable.Append) memlog.Fate {
 
 // life is a random life of publishers, bridges that are killed, and a log that fails.
 type life struct {
-	t    *testing.T
-	r    *rand.Rand
-	log  *memlog.Log
-	w    *writer.Writer
-	keys []*published
+	t     *testing.T
+	r     *rand.Rand
+	log   *memlog.Log
+	disk  *memdisk.Disk // nil: there is no spool
+	w     *writer.Writer
+	calls *calls
+	keys  []*published
+	used  bool // the spool
+
+	broken bool // the disk takes only some of it
 }
 
 // published is what was published of a key.
@@ -57,9 +68,13 @@ type published struct {
 
 // begin begins a bridge, to which the publishers send again some of what they have kept.
 func (l *life) begin() {
-	l.w, _ = open(l.t, l.log, func(cfg *writer.Config) {
+	l.w, l.calls = open(l.t, l.log, func(cfg *writer.Config) {
 		cfg.MaxFlights, cfg.RecordMessages = 1+l.r.IntN(8), l.r.IntN(2)*l.r.IntN(20)
 		cfg.RecordBytes = 1 << (10 + l.r.IntN(4))
+		if l.disk != nil {
+			cfg.MaxBytes, cfg.RecordBytes = 1<<(11+l.r.IntN(3)), 1<<(7+l.r.IntN(4))
+			cfg.Spool, cfg.SpoolPatience = openSpool(l.t, l.disk, 32<<10+l.r.Int64N(256<<10)), time.Minute
+		}
 	})
 	for _, k := range l.keys {
 		k.fresh, k.lost = nil, 0
@@ -91,10 +106,21 @@ func (l *life) step() {
 	case n < 93:
 		l.log.SetAway(l.r.IntN(2) == 0)
 	case n < 96:
+		if l.disk != nil {
+			l.used = l.used || l.disk.Written() > 0
+			l.broken = false
+			l.disk = l.disk.Kill(l.r.IntN(2) * l.r.IntN(300))
+		}
 		kill(l.w, l.log)
 		l.log = l.log.Reopen(fates(l.r))
 		l.begin()
-	case n < 98:
+	case n < 97 && l.disk != nil:
+		l.leave()
+		l.begin()
+	case n == 97 && l.disk != nil:
+		l.broken = l.r.IntN(2) == 0
+		l.disk.FailWrites(map[bool]error{true: syscall.ENOSPC}[l.broken], l.r.IntN(4000))
+	case n < 99:
 		l.finish()
 		l.begin()
 	}
@@ -103,10 +129,40 @@ func (l *life) step() {
 // finish ends the bridge in order: what was given to it is in the log then.
 func (l *life) finish() {
 	l.log.SetAway(false)
+	if l.disk != nil {
+		l.disk.FailWrites(nil, 0)
+		l.broken = false
+	}
 	for _, k := range l.keys {
 		settle(l.w, k.peer, k.tag, k.before, k.count, full(k.lost))
 	}
 	closeWriter(l.t, l.w)
+	l.give()
+}
+
+// leave ends the bridge in order while the log is away: what was given to it is in the spool then.
+func (l *life) leave() {
+	l.log.SetAway(true)
+	for _, k := range l.keys {
+		settle(l.w, k.peer, k.tag, k.before, k.count, full(k.lost))
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	var unwritten *writer.UnwrittenError
+	if err := l.w.Close(ended); err != nil && (!errors.As(err, &unwritten) || unwritten.Messages > 0) {
+		isFull := func(err error) bool { return errors.Is(err, spool.ErrFull) }
+		if !slices.ContainsFunc(l.calls.said().reports, isFull) && !l.broken {
+			l.t.Errorf("got %v, want all in the spool", err)
+		}
+	} else {
+		l.give()
+	}
+	_ = l.log.Close()
+	l.log = l.log.Reopen(fates(l.r))
+}
+
+// give notes that what was given to the bridge is not to be lost.
+func (l *life) give() {
 	for _, k := range l.keys {
 		for _, n := range k.fresh {
 			k.given[n] = true
@@ -136,12 +192,22 @@ func (l *life) check() {
 
 // TestWriter_randomLives: whatever fails and is killed, each chain has each counter once, and what a bridge has
 // taken before it ended in order is not lost.
-func TestWriter_randomLives(t *testing.T) {
+func TestWriter_randomLives(t *testing.T) { randomLives(t, false) }
+
+// TestWriter_randomLivesWithASpool: nor is what a bridge has put into its spool before it ended, whatever is killed.
+func TestWriter_randomLivesWithASpool(t *testing.T) { randomLives(t, true) }
+
+func randomLives(t *testing.T, spooled bool) {
+	t.Helper()
+	used := 0
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 34))
 				l := &life{t: t, r: r, log: memlog.New(limit, fates(r))}
+				if spooled {
+					l.disk = memdisk.New()
+				}
 				for _, p := range []*bus.Peer{alice, bob} {
 					for tag := range tags.Tag(3) {
 						l.keys = append(l.keys, &published{peer: p, tag: tag, given: make(map[uint64]bool)})
@@ -154,7 +220,13 @@ func TestWriter_randomLives(t *testing.T) {
 				l.finish()
 				time.Sleep(time.Second) // for what is stored late
 				l.check()
+				if l.used || spooled && l.disk.Written() > 0 {
+					used++
+				}
 			})
 		})
+	}
+	if spooled && used < 20 {
+		t.Errorf("got %d lives with something in the spool, want 20 or more", used)
 	}
 }

@@ -87,9 +87,11 @@ func (w *Writer) lookFor(c *chain) bool {
 		w.fail(err)
 		return true
 	}
-	c.at = e.Position
+	c.at, c.tail = e.Position, tail.How
 	w.rebase(c, tail.Next())
-	w.touch(c)
+	if !w.forgetEnded(c) {
+		w.touch(c)
+	}
 	return true
 }
 
@@ -105,31 +107,40 @@ func (w *Writer) again(c *chain) {
 //
 //   - next: the counter behind that record.
 func (w *Writer) rebase(c *chain, next uint64) {
-	w.seal(c)
-	old := append([]*item{c.flying}, c.queue...)
-	c.flying, c.queue = nil, nil
+	c.done = next
+	c.front.seal()
+	old := append([]*item{c.flying}, c.front.queue...)
+	c.flying, c.front.queue = nil, nil
+	w.follow(c, old, next, record.CauseAway)
+	c.next = max(c.next, next)
+}
+
+// follow puts what of some records is behind a counter in front, and covers what is between.
+//
+//   - cause: why that is missing.
+func (w *Writer) follow(c *chain, old []*item, next uint64, cause record.Cause) {
 	for _, it := range old {
 		if it = w.cut(c, it, next); it == nil {
 			continue
 		}
-		if it.first > next && len(c.queue) == 0 {
-			r := &record.Record{
-				Kind: record.Lost, Peer: c.peer, Tag: c.key.Tag, First: next, Count: it.first - next, Time: time.Now(),
-				Causes: []record.Share{{Cause: record.CauseAway, Count: it.first - next}},
-			}
-			c.queue = append(c.queue, &item{kind: record.Lost, first: next, next: it.first, rec: r, size: markBytes})
-			w.items++
-			w.hold(markBytes)
+		if it.first > next {
+			w.cover(c, next, it.first, cause)
 		}
-		c.queue = append(c.queue, it)
+		next = it.next
+		c.front.queue = append(c.front.queue, it)
 	}
-	c.next = max(c.next, next)
+}
+
+// cover covers counters in front by a Lost record.
+func (w *Writer) cover(c *chain, from, next uint64, cause record.Cause) {
+	why := []record.Share{{Cause: cause, Count: next - from}}
+	w.lost(c, &c.front, &item{first: from, next: next, epoch: w.epoch}, time.Now(), why)
 }
 
 // cut returns what of a record is behind a counter; nil: nothing.
 func (w *Writer) cut(c *chain, it *item, next uint64) *item {
 	switch {
-	case it.kind == record.Begin, it.kind == record.End && it.first < next, it.kind != record.End && it.next <= next:
+	case it.kind == record.Begin, it.kind == record.End && (it.first < next || it.first == c.done && it.how() == c.tail), it.kind != record.End && it.next <= next:
 		if it.kind == record.Messages {
 			w.stats.Passed += it.next - it.first
 		}
@@ -138,7 +149,7 @@ func (w *Writer) cut(c *chain, it *item, next uint64) *item {
 	case it.first >= next:
 		return it
 	}
-	rest := &item{kind: it.kind, first: next, next: it.next, size: markBytes}
+	rest := &item{kind: it.kind, first: next, next: it.next, size: markBytes, seg: it.seg}
 	if it.kind == record.Messages {
 		w.stats.Passed += next - it.first
 		r, err := record.Parse(it.data)
@@ -150,9 +161,11 @@ func (w *Writer) cut(c *chain, it *item, next uint64) *item {
 	} else {
 		rest.rec = &record.Record{Kind: record.Lost, Peer: c.peer, Tag: c.key.Tag, First: next, Count: it.next - next, Time: it.rec.Time}
 		rest.unclear, rest.epoch = it.unclear, it.epoch
+		if len(it.rec.Causes) == 1 && it.rec.Causes[0].Count == it.next-it.first { // it is that of each
+			rest.rec.Causes = []record.Share{{Cause: it.rec.Causes[0].Cause, Count: it.next - next}}
+		}
 	}
-	w.items++
-	w.hold(rest.size)
+	w.adopt(rest)
 	w.release(it)
 	return rest
 }

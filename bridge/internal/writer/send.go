@@ -26,29 +26,45 @@ func (w *Writer) send() {
 func (w *Writer) nextAppend() (a durable.Append, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for !w.over && w.failure == nil && (w.resting || len(w.ready) == 0 || w.flights == w.cfg.MaxFlights) {
-		w.work.Wait()
-	}
-	if w.over || w.failure != nil {
-		return a, false
-	}
-	c := w.ready[0]
-	if w.ready = w.ready[1:]; len(w.ready) == 0 {
-		w.ready = nil
-	}
-	c.listed = false
-	if c.flying == nil {
-		if len(c.queue) == 0 {
-			w.seal(c)
+	var c *chain
+	for c == nil {
+		for !w.over && w.failure == nil && (w.resting || len(w.ready) == 0 || w.flights == w.cfg.MaxFlights || w.cfg.Spool != nil && w.aloft >= w.cfg.MaxBytes/flightPart) {
+			w.work.Wait()
 		}
-		c.flying, c.queue = c.queue[0], c.queue[1:]
+		if w.over || w.failure != nil {
+			return a, false
+		}
+		c = w.ready[0]
+		if w.ready = w.ready[1:]; len(w.ready) == 0 {
+			w.ready = nil
+		}
+		if c.listed = false; !c.launch() {
+			c = nil // what waited there has gone to the spool
+		}
 	}
-	w.flights++
 	it := c.flying
+	w.flights++
+	w.aloft += it.size
 	return durable.Append{
 		Key: c.key, After: c.at, ID: id(c.key, it), Data: it.bytes(),
 		Done: func(at durable.Position, err error) { w.done(c, at, err) },
 	}, true
+}
+
+// launch makes the oldest record the one on its way, unless one is. It reports whether there is one.
+func (c *chain) launch() bool {
+	if c.flying != nil {
+		return true
+	}
+	f := &c.front
+	if len(f.queue) == 0 {
+		f.seal()
+	}
+	if len(f.queue) == 0 {
+		return false
+	}
+	c.flying, f.queue = f.queue[0], f.queue[1:]
+	return true
 }
 
 // id returns what names a record: no other record of the log has it.
@@ -61,6 +77,7 @@ func (w *Writer) done(c *chain, at durable.Position, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.flights--
+	w.aloft -= c.flying.size
 	w.work.Signal()
 	switch {
 	case err == nil:
@@ -82,6 +99,7 @@ func (w *Writer) done(c *chain, at durable.Position, err error) {
 func (w *Writer) stored(c *chain, at durable.Position) {
 	it := c.flying
 	c.at, c.flying = at, nil
+	c.done, c.tail = it.next, it.how()
 	w.stats.Records++
 	w.stats.Bytes += uint64(len(it.bytes()))
 	switch it.kind {
@@ -92,11 +110,9 @@ func (w *Writer) stored(c *chain, at durable.Position) {
 	default:
 	}
 	w.release(it)
-	if it.terminal() && c.empty() {
-		w.forget(c)
-		return
+	if !w.forgetEnded(c) {
+		w.touch(c)
 	}
-	w.touch(c)
 }
 
 // fine ends an outage.

@@ -22,6 +22,7 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/record"
 )
 
@@ -35,6 +36,11 @@ type Config struct {
 	MaxFlights     int           // records on their way
 	RetryMin       time.Duration // until what has failed is tried again; it doubles up to RetryMax
 	RetryMax       time.Duration
+
+	// Spool keeps what waits beyond half of MaxBytes; nil: the memory alone does. It is the writer's, which closes it.
+	// SpoolPatience is how long its file system may do nothing before the writer goes on without it.
+	Spool         *spool.Spool
+	SpoolPatience time.Duration
 
 	// Pause is called when MaxBytes are held, and Resume when half of them are. Ask is called when
 	// positions would tell something new. Report is called for the first error of an outage. They
@@ -56,6 +62,10 @@ type Stats struct {
 	Held     int    // bytes that wait or are on their way
 	Pauses   uint64 // calls of Pause
 	Away     bool   // the last append or look has failed
+
+	Spooling   bool   // the spool has what comes before what waits in memory
+	Spooled    uint64 // messages in the files of the spool
+	SpoolBytes int64  // of these files
 }
 
 // Writer appends to a log.
@@ -74,6 +84,7 @@ type Writer struct {
 	epoch   uint64   // of Mark
 	ready   []*chain
 	flights int
+	aloft   int           // bytes of these
 	items   int           // records that are not stored, open batches too
 	idle    chan struct{} // not nil: to be closed when there are none
 	resting bool          // after a failure
@@ -87,7 +98,32 @@ type Writer struct {
 	spare   [][]byte
 	stats   Stats
 
+	spooler
+
 	running sync.WaitGroup
+}
+
+// spooler is the state of what goes to the spool, and comes back.
+type spooler struct {
+	disk     sync.Cond        // there may be something for spill or drain
+	disks    sync.WaitGroup   // of these, which may wait for the file system for ever
+	spooling bool             // what comes waits behind what is in the spool
+	drained  int              // bytes of Held that the spool has
+	moving   int              // bytes of Held that are being written to the spool
+	onWay    []moved          // which; nil: none
+	spillAt  int              // fresh bytes with which the next ones go there
+	read     []*spool.Segment // that were read, or are, and have records which are not stored
+
+	putting, reading time.Time // since when a call for the spool has not returned; zero: none is made
+	watching         bool      // lookAtSpool comes
+
+	spoolRests bool // it has refused something
+	told       bool // that it takes nothing
+	damage     bool // some of it cannot be read
+	dead       bool // it is not used any more
+	closing    bool
+	save       bool      // all that waits goes there at the end
+	awayAt     time.Time // when EndAway was called
 }
 
 // source is what is known of one publisher.
@@ -102,7 +138,8 @@ type source struct {
 //   - Errors: those of the log; ErrForeign.
 func New(ctx context.Context, cfg Config, set tags.Set) (*Writer, error) {
 	w := &Writer{cfg: cfg, sources: make(map[string]*source), failed: make(chan struct{})}
-	w.work.L = &w.mu
+	w.work.L, w.disk.L = &w.mu, &w.mu
+	w.spooling = cfg.Spool != nil && !cfg.Spool.Empty() // what an earlier bridge has left
 	for e, err := range cfg.Log.Tails(ctx, set) {
 		if err != nil {
 			return nil, err
@@ -111,14 +148,20 @@ func New(ctx context.Context, cfg Config, set tags.Set) (*Writer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if tail.Kind == record.End && tail.How != record.Stopped {
+		ended := tail.Kind == record.End && tail.How != record.Stopped
+		if ended && !w.spooling {
 			continue // should the publisher come back all the same, the first append finds this one
 		}
 		c := w.chain(e.Key)
-		c.at, c.next, c.resumed, c.peer = e.Position, tail.Next(), true, tail.Peer
+		c.at, c.next, c.done, c.tail, c.peer = e.Position, tail.Next(), tail.Next(), tail.How, tail.Peer
+		c.resumed, c.ended = !ended, ended
 	}
 	w.stop, w.halt = context.WithCancel(context.Background())
 	w.running.Go(w.send)
+	if cfg.Spool != nil {
+		w.disks.Go(w.spill)
+		w.disks.Go(w.drain)
+	}
 	return w, nil
 }
 
@@ -150,7 +193,16 @@ func (w *Writer) chain(key durable.Key) *chain {
 	return c
 }
 
-// forget removes a chain that has ended.
+// forgetEnded removes a chain that has ended, and of which all is stored. It reports whether it has.
+func (w *Writer) forgetEnded(c *chain) bool {
+	if c.tail == 0 || c.tail == record.Stopped || !c.empty() || w.spooling {
+		return false
+	}
+	w.forget(c)
+	return true
+}
+
+// forget removes a chain.
 func (w *Writer) forget(c *chain) {
 	s := w.sources[c.key.Instance]
 	delete(s.chains, c.key.Tag)
@@ -180,7 +232,12 @@ func (w *Writer) Err() error {
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.stats
+	s := w.stats
+	if w.cfg.Spool != nil {
+		s.Spooling = w.spooling
+		s.SpoolBytes, s.Spooled = w.cfg.Spool.Size()
+	}
+	return s
 }
 
 // fail ends the writer by an error that would come again.
@@ -207,11 +264,8 @@ func (w *Writer) Close(ctx context.Context) error {
 		}
 	}
 	idle := make(chan struct{})
-	if w.items == 0 {
-		close(idle)
-	} else {
-		w.idle = idle
-	}
+	w.idle = idle
+	w.settle()
 	w.mu.Unlock()
 	var cause error
 	select {
@@ -221,6 +275,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	}
+	w.closeSpool(cause != nil)
 	w.mu.Lock()
 	w.over = true
 	w.work.Signal()
@@ -229,16 +284,26 @@ func (w *Writer) Close(ctx context.Context) error {
 	w.halt()
 	w.running.Wait()
 	if cause != nil {
-		return &UnwrittenError{Log: w.cfg.Log.Name(), Messages: messages, Err: cause}
+		e := &UnwrittenError{Log: w.cfg.Log.Name(), Messages: messages, Err: cause}
+		if s := w.cfg.Spool; s != nil {
+			e.Spool = s.Name()
+			_, e.Spooled = s.Size()
+		}
+		return e
 	}
 	return nil
 }
 
-// unwritten returns how many messages are not stored.
+// unwritten returns how many messages are neither stored nor in the spool.
 func (w *Writer) unwritten() (n uint64) {
 	for _, s := range w.sources {
 		for _, c := range s.chains {
 			n += c.messages()
+		}
+	}
+	for _, m := range w.onWay {
+		if !m.copy && m.it.kind == record.Messages {
+			n += m.it.next - m.it.first
 		}
 	}
 	return n

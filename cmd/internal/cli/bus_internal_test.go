@@ -124,3 +124,25 @@ func TestABusIsCheckedWhenTheLineIsRead(t *testing.T) {
 		t.Errorf("got %d and %q, want %d and %q at the end", code, &errs, ExitUsage, want)
 	}
 }
+
+func TestTheBridgeIsRunBesideTheProgram(t *testing.T) {
+	self := beside(t, "tagbus", "tagbus-bridge")
+	var ran []string
+	s := starter{
+		executable: func() (string, error) { return self, nil },
+		exec: func(path string, args, _ []string) error {
+			ran = args
+			return syscall.ENOEXEC
+		},
+	}
+	if err := s.runBridge([]string{"convert", "x"}); !strings.HasSuffix(err.Error(), "cannot be started: exec format error: install the package tagbus-bridge") {
+		t.Errorf("got %v, want that it cannot be started", err)
+	}
+	if want := []string{filepath.Join(filepath.Dir(self), "tagbus-bridge"), "convert", "x"}; !slices.Equal(ran, want) {
+		t.Errorf("got %q, want %q", ran, want)
+	}
+	self = beside(t, "tagbus")
+	if err := s.runBridge(nil); !strings.HasPrefix(err.Error(), "tagbus-bridge reads durable logs, which is not beside "+self) {
+		t.Errorf("got %v, want that it is not there", err)
+	}
+}

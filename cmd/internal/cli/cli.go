@@ -95,10 +95,15 @@ const minExpiry = time.Second
 
 // Check reports what is wrong with the flags together.
 func (c *Common) Check() error {
-	var errs []error
 	if c.Bus == "" {
-		errs = append(errs, errors.New("--bus: got no directory, want the path of a folder or a URL"))
+		return errors.Join(errors.New("--bus: got no directory, want the path of a folder or a URL"), c.CheckBusless())
 	}
+	return c.CheckBusless()
+}
+
+// CheckBusless is Check for a command that needs no bus.
+func (c *Common) CheckBusless() error {
+	var errs []error
 	if strings.ContainsFunc(c.Name, unprintable) {
 		errs = append(errs, fmt.Errorf("--name: got %q, want printable text", c.Name))
 	}

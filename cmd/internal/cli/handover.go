@@ -44,23 +44,43 @@ func (s starter) handOver(p Program, lacks *directory.UnknownSchemeError) error 
 	}
 	family, _, _ := strings.Cut(p.Name, " ") // without a command
 	other := family + "-" + kind
+	return &lacksKindError{lacks, other, s.beside(other, "-"+kind, s.args[min(1, len(s.args)):])}
+}
+
+// beside runs a program that lies in the folder of this one in place of it. It returns why that cannot be.
+//
+//   - own: how the names of programs end that do not hand over to it.
+//   - args: behind its name.
+func (s starter) beside(other, own string, args []string) (why string) {
 	self, err := s.executable()
 	if err != nil {
-		return &lacksKindError{lacks, other, "the folder of this program is not known: " + err.Error()}
+		return "the folder of this program is not known: " + err.Error()
 	}
 	path := filepath.Join(filepath.Dir(self), other)
-	beside := "which is not beside " + sanitize.Text(self)
-	if strings.HasSuffix(filepath.Base(self), "-"+kind) {
-		return &lacksKindError{lacks, other, sanitize.Text(self) + " is another program of that name"}
+	if strings.HasSuffix(filepath.Base(self), own) {
+		return sanitize.Text(self) + " is another program of that name"
 	}
 	switch file, err := stuck.EvalSymlinks(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return &lacksKindError{lacks, other, beside}
+		return "which is not beside " + sanitize.Text(self)
 	case err == nil && filepath.Base(file) != other:
-		return &lacksKindError{lacks, other, sanitize.Text(path) + " is a link to a file of another name"}
+		return sanitize.Text(path) + " is a link to a file of another name"
 	}
-	err = s.exec(path, append([]string{path}, s.args[1:]...), os.Environ())
-	return &lacksKindError{lacks, other, sanitize.Linef("%s cannot be started: %v", sanitize.Text(path), err)}
+	err = s.exec(path, append([]string{path}, args...), os.Environ())
+	return sanitize.Linef("%s cannot be started: %v", sanitize.Text(path), err)
+}
+
+// bridge is the program that reads durable logs, and its package.
+const bridge = "tagbus-bridge"
+
+// RunBridge runs tagbus-bridge, which lies beside this program, in place of it.
+//
+//   - args: behind its name.
+//   - Errors: why it does not run, with what to do; RunBridge does not return otherwise.
+func RunBridge(args []string) error { return bySystem.runBridge(args) }
+
+func (s starter) runBridge(args []string) error {
+	return fmt.Errorf("%s reads durable logs, %s: install the package %[1]s", bridge, s.beside(bridge, bridge, args))
 }
 
 // lacksKindError says which program has the kind of directory that this one lacks, and why

@@ -4,7 +4,8 @@
 // other programs, and makes one of a capture.
 //
 // Of a recording it makes an MCAP file, a capture in pcapng, a file of records of the
-// format length32, or a table in CSV. Of captures in pcap or pcapng it makes a recording.
+// format length32, or a table in CSV. Of captures in pcap or pcapng it makes a recording. Of a
+// durable log tagbus-bridge makes one, to which it hands over.
 // One record at a time is in memory. Beside it an MCAP file keeps its index there: about 40
 // bytes for each channel in each chunk.
 package convert
@@ -25,8 +26,8 @@ import (
 
 // Command is the command line of convert.
 type Command struct {
-	Files    []string  `arg:"" name:"file" help:"Files of recordings, which are read together in the order of time; or captures in pcap or pcapng, which become a recording."`
-	To       string    `placeholder:"FORMAT" help:"Format of the new file: mcap, pcapng, length32 or csv. Captures become a recording, and need no --to."`
+	Files    []string  `arg:"" name:"file" help:"Files of recordings, which are read together in the order of time; or captures in pcap or pcapng, which become a recording; or one durable log, as nats://HOST,HOST/STREAM, which becomes a recording, too (tagbus-bridge convert)."`
+	To       string    `placeholder:"FORMAT" help:"Format of the new file: mcap, pcapng, length32 or csv. Captures and logs become a recording, and need no --to."`
 	Out      string    `required:"" short:"o" placeholder:"FILE|-" help:"The new file, which must not exist; - is standard output. It is there only if all of it is."`
 	Codec    string    `default:"none" placeholder:"CODEC" help:"How the new file is compressed: none, lz4 or zstd with --to mcap; none, s2 or zstd if it is a recording. Default ${default}."`
 	Data     Data      `default:"hex" placeholder:"FORMAT" help:"Data of messages in CSV: hex, or text (the bytes as they are). Default ${default}."`

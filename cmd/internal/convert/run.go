@@ -42,6 +42,12 @@ type job struct {
 
 // Run converts.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	switch aLog, err := c.aLog(); {
+	case err != nil:
+		return &cli.UsageError{Err: err}
+	case aLog:
+		return c.fromLog(e)
+	}
 	captures, err := areCaptures(c.Files)
 	if err != nil {
 		return &cli.UsageError{Err: err}

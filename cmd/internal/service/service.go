@@ -33,11 +33,23 @@ type Command interface {
 	Run(ctx context.Context, e *Env) (summary fmt.Stringer, err error)
 }
 
+// Busless is a Command that may need no bus: then --bus may be missing, and Env.Node is nil.
+type Busless interface {
+	// NeedsBus reports whether --bus is missing if it is not given.
+	NeedsBus() bool
+}
+
+// busless reports whether a command needs no bus.
+func busless(command any) bool {
+	b, ok := command.(Busless)
+	return ok && !b.NeedsBus()
+}
+
 // Env is what a Command runs with.
 //
 // Threads: any, for the methods.
 type Env struct {
-	Node    *node.Node
+	Node    *node.Node      // nil: the command is Busless
 	Name    string          // of --name; empty: none was given
 	Monitor netip.AddrPort  // where the metrics are, for bus.Common; not valid: nowhere
 	Hurry   context.Context // ends at a second signal, when nothing is to be waited for any more
@@ -71,11 +83,39 @@ func (e *Env) Ready() { e.ready() }
 type flags struct {
 	cli.Common
 	kong.Plugins
+
+	busless bool
+}
+
+// BeforeResolve is a hook of kong: a command that needs no bus does not miss it.
+func (f *flags) BeforeResolve(read *kong.Context) error {
+	if read.Selected() == nil || !busless(read.Selected().Target.Addr().Interface()) {
+		return nil
+	}
+	f.busless = true
+	for _, flag := range read.Model.Flags {
+		if flag.Name == "bus" {
+			flag.Required = false
+		}
+	}
+	return nil
+}
+
+// BusOf implements cli.BusUser.
+func (f *flags) BusOf(command any) string {
+	if busless(command) {
+		return ""
+	}
+	return f.Bus
 }
 
 // Check reports what is wrong with the flags of all commands.
 func (f *flags) Check() error {
-	err := f.Common.Check()
+	check := f.Common.Check
+	if f.busless {
+		check = f.CheckBusless
+	}
+	err := check()
 	if f.LossFile != "" {
 		err = errors.Join(err, errors.New("--loss-file: this program writes none: leave it out"))
 	}
@@ -133,28 +173,43 @@ func (r *run) run(ctx context.Context, command Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	guard, err := r.flags.Guard(r.console)
-	if err != nil {
-		return err
+	env := &Env{Name: r.flags.Name, Monitor: server.Addr(), Hurry: r.hurry, console: r.console, server: server, ready: func() {}}
+	if !busless(command) {
+		closed, failed := r.open(env)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, closed()) }()
 	}
-	defer guard.Close()
-	n, err := r.flags.Node(guard, r.console.Logger())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.Close()) }()
-	server.Watch(n.Alive)
-	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
-		return err
-	}
-	stopping := func() {}
-	env := &Env{
-		Node: n, Name: r.flags.Name, Monitor: server.Addr(), Hurry: r.hurry, console: r.console, server: server,
-		ready: func() { stopping = cli.Ready(r.console, n.Loop().Post) },
-	}
-	defer func() { stopping() }()
 	r.summary, err = command.Run(ctx, env)
 	return err
+}
+
+// open opens the node on the bus, and returns what closes it.
+func (r *run) open(env *Env) (closed func() error, err error) {
+	guard, err := r.flags.Guard(r.console)
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.flags.Node(guard, r.console.Logger())
+	if err != nil {
+		guard.Close()
+		return nil, err
+	}
+	env.server.Watch(n.Alive)
+	stopping := func() {}
+	closed = func() error {
+		stopping()
+		err := n.Close()
+		guard.Close()
+		return err
+	}
+	if err := env.server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
+		return nil, errors.Join(err, closed())
+	}
+	env.Node = n
+	env.ready = func() { stopping = cli.Ready(r.console, n.Loop().Post) }
+	return closed, nil
 }
 
 // conclusion is what --json prints.

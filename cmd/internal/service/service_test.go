@@ -20,6 +20,7 @@ import (
 // commands are those of a program of another module.
 type commands struct {
 	Work work `cmd:"" help:"Work."`
+	Read read `cmd:"" help:"Read."`
 }
 
 // work is one of them.
@@ -35,6 +36,24 @@ func (w *work) Check() error {
 		return fmt.Errorf("--times: got %d, want 1 or more", w.Times)
 	}
 	return nil
+}
+
+// read is one that needs no bus.
+type read struct{}
+
+// Check implements service.Command.
+func (*read) Check() error { return nil }
+
+// NeedsBus implements service.Busless.
+func (*read) NeedsBus() bool { return false }
+
+// Run implements service.Command.
+func (*read) Run(_ context.Context, e *service.Env) (fmt.Stringer, error) {
+	e.Ready()
+	if e.Node != nil {
+		return nil, errWork
+	}
+	return done{1}, nil
 }
 
 // done is the summary.
@@ -94,5 +113,16 @@ func TestMain_runsACommand(t *testing.T) {
 				t.Errorf("got %q, want JSON", out.String())
 			}
 		})
+	}
+}
+
+// TestMain_aCommandWithoutABus does not miss --bus. The others do.
+func TestMain_aCommandWithoutABus(t *testing.T) {
+	for args, want := range map[string]int{"read": 0, "read --name \x01": 2, "work": 2} {
+		var out, err bytes.Buffer
+		code := service.Main(cli.Program{Name: "worker"}, new(commands), strings.Fields(args), cli.Streams{Out: &out, Err: &err})
+		if code != want || code == 0 && !strings.Contains(err.String(), "worked 1 times") || args == "work" && !strings.Contains(err.String(), "--bus") {
+			t.Errorf("%q: got status %d and %q, want %d", args, code, err.String(), want)
+		}
 	}
 }

@@ -24,6 +24,7 @@ type In struct {
 
 	Tags   tags.Set       `placeholder:"SET" help:"Publish the messages of these tags only. Default: of all."`
 	From   Moment         `placeholder:"WHEN" help:"Begin with the record that has this number in the log, or was stored at this time: 1200, or 2026-11-24T09:30:00Z (RFC 3339), or now by the clock of this host. Default: the beginning."`
+	Until  Moment         `placeholder:"WHEN" help:"End in front of the record that has this number, or was stored at this time. Default: the present end."`
 	Follow bool           `help:"Go on with what is written to the log later, until a signal. Default: end at the present end."`
 	Speed  float64        `placeholder:"FACTOR" help:"Publish so many times as fast as messages came, for example 1 or 10. Default: as fast as subscribers take them."`
 	Wait   int            `name:"wait-subscribers" default:"1" placeholder:"N" help:"Publish nothing before N subscribers want all of the tags together. Default ${default}."`
@@ -32,8 +33,19 @@ type In struct {
 	MaxMessageBytes programs.Bytes `default:"1MiB" placeholder:"SIZE" help:"Largest message. Default ${default}."`
 }
 
-// Moment is where a reader begins.
-type Moment struct{ durable.Start }
+// end returns the moment as the end of a reader.
+func (m Moment) end() durable.End {
+	if m.Number {
+		return durable.End{Before: m.After + 1}
+	}
+	return durable.End{Time: m.Time}
+}
+
+// Moment is where a reader begins, or ends.
+type Moment struct {
+	durable.Start
+	Number bool // it is the number of a record
+}
 
 // UnmarshalText reads a number of a record, a time, or now.
 func (m *Moment) UnmarshalText(text []byte) error {
@@ -42,25 +54,25 @@ func (m *Moment) UnmarshalText(text []byte) error {
 		return nil
 	}
 	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil && n > 0 {
-		m.Start = durable.Start{After: durable.Position(n - 1)}
+		*m = Moment{durable.Start{After: durable.Position(n - 1)}, true}
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil {
 		return fmt.Errorf("got %q, want the number of a record, from 1, a time such as 2026-11-24T09:30:00Z, or now", text)
 	}
-	m.Start = durable.Start{Time: at}
+	*m = Moment{Start: durable.Start{Time: at}}
 	return nil
 }
 
 // Check implements programs.ServiceCommand.
 func (i *In) Check() error {
-	return inFlags(i.config("").Validate(), i.Log.config("").Validate())
+	return inFlags(i.config("").Validate(), i.check())
 }
 
 func (i *In) config(name string) in.Config {
 	return in.Config{
-		Query: durable.Query{Tags: i.Tags, Start: i.From.Start, Follow: i.Follow}, Speed: i.Speed, Subscribers: i.Wait,
+		Query: durable.Query{Tags: i.Tags, Start: i.From.Start, End: i.Until.end(), Follow: i.Follow}, Speed: i.Speed, Subscribers: i.Wait,
 		Publisher: bus.PublisherConfig{
 			Common:    bus.Common{Name: named(name)},
 			Listening: bus.Listening{Listen: i.Listen},
@@ -71,7 +83,8 @@ func (i *In) config(name string) in.Config {
 
 // InSummary is what a run has published.
 type InSummary struct {
-	Stream   string `json:"stream"`
+	Place
+
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"` // payload of those
 	Records  uint64 `json:"records"`
@@ -84,8 +97,8 @@ type InSummary struct {
 
 // String returns the summary as a line for people.
 func (s InSummary) String() string {
-	return fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in stream %s up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
-		s.Messages, s.Bytes, s.Chains, s.Stream, s.Last, s.Lost, s.Missing, s.Unknown)
+	return fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in %v up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
+		s.Messages, s.Bytes, s.Chains, s.Place, s.Last, s.Lost, s.Missing, s.Unknown)
 }
 
 // Run implements programs.ServiceCommand.
@@ -104,7 +117,7 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	e.Ready()
 	report, err := in.Run(ctx, e.Node, log, cfg)
 	sum := InSummary{
-		Stream: i.Stream, Messages: report.Messages, Bytes: report.Bytes, Records: report.Records, Chains: report.Chains,
+		Place: i.place(), Messages: report.Messages, Bytes: report.Bytes, Records: report.Records, Chains: report.Chains,
 		Lost: report.Lost, Missing: report.Hole, Unknown: report.Unknown, Last: uint64(report.Last),
 	}
 	if err == nil && report.Hole > 0 {

@@ -37,7 +37,7 @@ func (o *Out) Check() error {
 	if o.DrainTimeout < 0 {
 		drain = fmt.Errorf("--drain-timeout: got %v, want 0 or more", o.DrainTimeout)
 	}
-	return inFlags(o.config("").Validate(), o.Log.config("").Validate(), drain)
+	return inFlags(o.config("").Validate(), o.check(), drain)
 }
 
 func (o *Out) config(name string) out.Config {
@@ -49,7 +49,8 @@ func (o *Out) config(name string) out.Config {
 
 // OutSummary is what a run has written.
 type OutSummary struct {
-	Stream   string `json:"stream"`
+	Place
+
 	Messages uint64 `json:"messages"`
 	Records  uint64 `json:"records"`
 	Bytes    uint64 `json:"bytes"` // of the records
@@ -61,7 +62,7 @@ type OutSummary struct {
 
 // String returns the summary as a line for people.
 func (s OutSummary) String() string {
-	line := fmt.Sprintf("%d messages in %d records, %d bytes, in stream %s; %d lost", s.Messages, s.Records, s.Bytes, s.Stream, s.Lost)
+	line := fmt.Sprintf("%d messages in %d records, %d bytes, in %v; %d lost", s.Messages, s.Records, s.Bytes, s.Place, s.Lost)
 	if s.Passed > 0 {
 		line += fmt.Sprintf("; %d were there already", s.Passed)
 	}
@@ -87,7 +88,7 @@ func (o *Out) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, er
 	err = e.Register(metrics.OfSubscriber(b.Subscriber().Stats), newCollector(b.Stats))
 	if err == nil {
 		e.Show(b.Subscriber().State)
-		e.Say("writing %v to stream %s", o.Tags, o.Stream)
+		e.Say("writing %v to %s", o.Tags, log.Name())
 		e.Ready()
 		select {
 		case <-ctx.Done():
@@ -99,7 +100,7 @@ func (o *Out) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, er
 	err = errors.Join(err, b.Close(closing))
 	st := b.Stats()
 	sum := OutSummary{
-		Stream: o.Stream, Messages: st.Messages, Records: st.Records, Bytes: st.Bytes, Lost: st.Lost, Passed: st.Passed, Retries: st.Retries, Pauses: st.Pauses,
+		Place: o.place(), Messages: st.Messages, Records: st.Records, Bytes: st.Bytes, Lost: st.Lost, Passed: st.Passed, Retries: st.Retries, Pauses: st.Pauses,
 	}
 	if err == nil && st.Lost > 0 && o.Policy.Lossless() {
 		err = fmt.Errorf("%d messages were lost: the log says where and why", st.Lost)

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"tagbus/bridge/internal/spool"
+	"tagbus/bridge/record"
+)
+
+// What goes to the spool, and comes back (drain.go), while the log is slow or away. Each chain has two lanes: what is in front
+// was there before the spool, or was read from it. What is in back waits behind what the spool has, and goes there when there is much of
+// it. So the spool has the older part of a chain and the memory the newest, which publishers still have when a bridge is killed.
+//
+// Parts of MaxBytes bound what is held, so that there is room for what comes as long as the spool takes it.
+const (
+	spoolFrom  = 2 // what is held when spooling begins
+	spillPart  = 4 // what has come since records went to the spool last
+	flightPart = 4 // what is on its way to the log
+	aheadPart  = 8 // what was read from the spool
+)
+
+// closePatience is how long the spool may take at the end.
+const closePatience = 5 * time.Second
+
+// moved is a record on its way to the spool.
+type moved struct {
+	c    *chain
+	it   *item
+	copy bool // it waits in front still
+}
+
+// fresh returns the bytes that are not from the spool.
+func (w *Writer) fresh() int { return w.stats.Held - w.drained - w.moving }
+
+// spillDue reports whether there is enough for the spool.
+func (w *Writer) spillDue() bool {
+	if w.cfg.Spool == nil || w.dead || w.spoolIsBusy() {
+		return false
+	}
+	if !w.spooling {
+		return w.stats.Held >= w.cfg.MaxBytes/spoolFrom
+	}
+	return w.fresh() >= w.spillAt
+}
+
+// wantSpill wakes spill if there is enough for it.
+func (w *Writer) wantSpill() {
+	if w.spillDue() {
+		w.disk.Broadcast()
+	}
+}
+
+// spill writes to the spool until the end.
+func (w *Writer) spill() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for !w.closing && !w.dead && !w.spillDue() {
+			w.disk.Wait()
+		}
+		if w.dead || w.closing && !w.save {
+			return
+		}
+		if !w.spooling {
+			w.beginSpooling()
+		}
+		last := w.closing
+		if w.put(w.collect()) {
+			w.spillAt = w.fresh() + w.cfg.MaxBytes/spillPart
+		} else {
+			w.spillAt = 0 // as soon as it may be given something
+		}
+		if last {
+			return
+		}
+	}
+}
+
+// beginSpooling has all that waits go to the spool.
+func (w *Writer) beginSpooling() {
+	w.spooling = true
+	w.all(func(c *chain) { c.front, c.back = lane{}, c.front })
+}
+
+// all calls f for each chain.
+func (w *Writer) all(f func(*chain)) {
+	for _, s := range w.sources {
+		for _, c := range s.chains {
+			f(c)
+		}
+	}
+}
+
+// collect takes what may go to the spool: of each chain what is known, up to the first record that is not. What is in front and not in the
+// spool is copied: it is the oldest.
+func (w *Writer) collect() (some []moved) {
+	w.all(func(c *chain) {
+		for _, it := range append([]*item{c.flying}, c.front.queue...) {
+			if it != nil && it.seg == nil && !it.saved && !it.unclear {
+				it.pinned = true // it may be stored before it is written
+				some = append(some, moved{c, it, true})
+			}
+		}
+		if c.joining {
+			return
+		}
+		b := &c.back
+		n := slices.IndexFunc(b.queue, func(it *item) bool { return it.unclear })
+		if n < 0 {
+			b.seal()
+			n = len(b.queue)
+		}
+		for _, it := range b.queue[:n] {
+			some = append(some, moved{c, it, false})
+			w.moving += it.size
+		}
+		b.queue = slices.Clone(b.queue[n:])
+	})
+	return some
+}
+
+// record returns an item as it is given to the spool, which reads it without the lock.
+func (it *item) record() func() (*record.Record, error) {
+	if it.kind == record.Messages {
+		data := it.data
+		return func() (*record.Record, error) { return record.Parse(data) }
+	}
+	r := *it.rec
+	r.Causes = slices.Clone(r.Causes)
+	return func() (*record.Record, error) { return &r, nil }
+}
+
+// put writes records to the spool, and reports whether it has. Those that it does not take wait in back again.
+func (w *Writer) put(some []moved) bool {
+	defer w.disk.Broadcast()
+	if len(some) == 0 {
+		return true
+	}
+	var read []func() (*record.Record, error)
+	bytes := int64(0)
+	for _, m := range some {
+		read = append(read, m.it.record())
+		bytes += int64(m.it.size)
+	}
+	w.onWay = some
+	w.watch(&w.putting)
+	w.mu.Unlock()
+	err := w.write(read, bytes)
+	w.mu.Lock()
+	w.putting = time.Time{}
+	if w.onWay == nil { // it took too long: they are in back again
+		w.told = false
+		return false
+	}
+	w.onWay = nil
+	if err != nil {
+		w.giveBack(some)
+		w.restSpool(err)
+		return false
+	}
+	w.told = false
+	for _, m := range some {
+		if m.copy {
+			m.it.saved = true
+			continue
+		}
+		w.moving -= m.it.size
+		w.release(m.it)
+	}
+	return true
+}
+
+// write writes records to the spool, without the lock.
+func (w *Writer) write(read []func() (*record.Record, error), bytes int64) error {
+	all := make([]*record.Record, 0, len(read))
+	for _, f := range read {
+		r, err := f()
+		if err != nil {
+			panic(err) // it was made by a Batch
+		}
+		all = append(all, r)
+	}
+	return w.cfg.Spool.Put(all, bytes)
+}
+
+// giveBack lets records wait in back again, in front of what came meanwhile.
+func (w *Writer) giveBack(some []moved) {
+	for len(some) > 0 {
+		c := some[0].c
+		n := slices.IndexFunc(some, func(m moved) bool { return m.c != c })
+		if n < 0 {
+			n = len(some)
+		}
+		var queue []*item
+		for _, m := range some[:n] {
+			if m.copy {
+				continue
+			}
+			if w.moving -= m.it.size; w.dead { // its counters are covered: see abandon
+				w.release(m.it)
+				continue
+			}
+			queue = append(queue, m.it)
+		}
+		c.back.queue = append(queue, c.back.queue...)
+		some = some[n:]
+	}
+}
+
+// restSpool gives the spool nothing for a while.
+func (w *Writer) restSpool(err error) {
+	if !w.told {
+		w.told = true
+		w.report(err)
+	}
+	w.spoolRests = true
+	pause := w.cfg.RetryMax
+	if !errors.Is(err, spool.ErrFull) {
+		pause *= 10
+	}
+	time.AfterFunc(pause, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.spoolRests = false
+		w.disk.Broadcast()
+	})
+}
+
+// spoolIsBusy reports whether the spool is given nothing now.
+func (w *Writer) spoolIsBusy() bool { return w.spoolRests || w.onWay != nil || !w.putting.IsZero() }
