@@ -29,6 +29,7 @@ func init() {
 // flags are those of the program.
 type flags struct {
 	bridge, natsServer string
+	only               string
 	rounds             int
 	seconds            float64
 
@@ -41,6 +42,7 @@ func main() {
 	var f flags
 	flag.StringVar(&f.bridge, "bridge", "../bin/tagbus-bridge", "the program tagbus-bridge")
 	flag.StringVar(&f.natsServer, "nats-server", "", "the program nats-server")
+	flag.StringVar(&f.only, "only", "", "nats.go or franz-go; default: both")
 	flag.IntVar(&f.rounds, "rounds", 5, "how often each is measured")
 	flag.Float64Var(&f.seconds, "seconds", 3, "how long each publishes")
 	flag.StringVar(&f.role, "role", "", "for the program itself")

@@ -51,6 +51,9 @@ type bench struct {
 // measure measures all, and prints the tables.
 func measure(f *flags, engines []engine) error {
 	for _, e := range engines {
+		if f.only != "" && f.only != e.name() {
+			continue
+		}
 		dir, err := os.MkdirTemp("", "bench-bridge-")
 		if err != nil {
 			return err
