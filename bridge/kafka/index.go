@@ -3,7 +3,6 @@
 package kafka
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -298,7 +297,7 @@ func (l *Log) scan(ctx context.Context, t topic, cursors []*cursor, take func(*k
 	}
 }
 
-// writes reports whether another bridge writes the topic than one of two.
+// other reports whether another bridge writes the topic than those of some sessions.
 func (x *index) other(sessions ...[8]byte) bool {
-	return x.last.id != "" && !slices.ContainsFunc(sessions, func(s [8]byte) bool { return bytes.Equal(s[:], x.last.session[:]) })
+	return x.last.id != "" && !slices.Contains(sessions, x.last.session)
 }
