@@ -15,6 +15,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -135,18 +136,40 @@ type source struct {
 // New returns a writer that goes on behind what is in the log. Blocks: for the log.
 //
 //   - set: tags of which the log is asked.
-//   - Errors: those of the log; ErrForeign.
-func New(ctx context.Context, cfg Config, set tags.Set) (*Writer, error) {
+//   - Errors: those of the log; ErrForeign. The spool is closed then.
+func New(ctx context.Context, cfg Config, set tags.Set) (w *Writer, err error) {
+	w = newWriter(cfg)
+	if err := w.resume(ctx, set); err != nil {
+		if cfg.Spool != nil {
+			err = errors.Join(err, cfg.Spool.Close())
+		}
+		return nil, err
+	}
+	w.stop, w.halt = context.WithCancel(context.Background())
+	w.running.Go(w.send)
+	if cfg.Spool != nil {
+		w.disks.Go(w.spill)
+		w.disks.Go(w.drain)
+	}
+	return w, nil
+}
+
+func newWriter(cfg Config) *Writer {
 	w := &Writer{cfg: cfg, sources: make(map[string]*source), failed: make(chan struct{})}
 	w.work.L, w.disk.L = &w.mu, &w.mu
 	w.spooling = cfg.Spool != nil && !cfg.Spool.Empty() // what an earlier bridge has left
-	for e, err := range cfg.Log.Tails(ctx, set) {
+	return w
+}
+
+// resume reads the last record of each chain.
+func (w *Writer) resume(ctx context.Context, set tags.Set) error {
+	for e, err := range w.cfg.Log.Tails(ctx, set) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		tail, err := w.parse(e)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ended := tail.Kind == record.End && tail.How != record.Stopped
 		if ended && !w.spooling {
@@ -156,13 +179,7 @@ func New(ctx context.Context, cfg Config, set tags.Set) (*Writer, error) {
 		c.at, c.next, c.done, c.tail, c.peer = e.Position, tail.Next(), tail.Next(), tail.How, tail.Peer
 		c.resumed, c.ended = !ended, ended
 	}
-	w.stop, w.halt = context.WithCancel(context.Background())
-	w.running.Go(w.send)
-	if cfg.Spool != nil {
-		w.disks.Go(w.spill)
-		w.disks.Go(w.drain)
-	}
-	return w, nil
+	return nil
 }
 
 // parse reads a record of the log.
