@@ -110,9 +110,9 @@ type spooler struct {
 	disks    sync.WaitGroup   // of these, which may wait for the file system for ever
 	spooling bool             // what comes waits behind what is in the spool
 	drained  int              // bytes of Held that the spool has
-	moving   int              // bytes of Held that are being written to the spool
+	behind   int              // bytes of Held in back
+	barren   bool             // none of these may go to the spool now
 	onWay    []moved          // which; nil: none
-	spillAt  int              // fresh bytes with which the next ones go there
 	read     []*spool.Segment // that were read, or are, and have records which are not stored
 
 	putting, reading time.Time // since when a call for the spool has not returned; zero: none is made
