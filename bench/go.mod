@@ -13,6 +13,7 @@ require (
 	github.com/pebbe/zmq4 v1.4.0
 	golang.org/x/sys v0.49.0
 	tagbus v0.0.0
+	tagbus/bridge v0.0.0
 )
 
 require (
@@ -91,5 +92,7 @@ require (
 )
 
 replace tagbus => ../
+
+replace tagbus/bridge => ../bridge
 
 replace tagbus/directory/etcd => ../directory/etcd

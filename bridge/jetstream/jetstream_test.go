@@ -61,7 +61,7 @@ func TestLog(t *testing.T) {
 		name := fmt.Sprintf("S%d", n)
 		makeStream(t, s.URL, func(c *natsjs.StreamConfig) { c.Name, c.Subjects = name, []string{name + ".>"} })
 		return func() durable.Log {
-			return open(t, jetstream.Config{URL: s.URL, Stream: name, Subject: name + ".x.{tag}.{instance}"})
+			return open(t, jetstream.Config{URL: s.URL, Stream: name, Subject: name + ".{tag>>60}.{tag}.{instance}"})
 		}
 	})
 }
@@ -141,7 +141,7 @@ func TestConfig_Validate(t *testing.T) {
 	if errors.Is(err, jetstream.ErrInvalidConfig) == strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v, want ErrInvalidConfig without the token", err)
 	}
-	for _, subject := range []string{"x.{tag}.{tag}.{instance}", "x..{tag}.{instance}", "x.*.{tag}.{instance}", "x{tag}.{instance}", "$x.{tag}.{instance}", ""} {
+	for _, subject := range []string{"x.{tag}.{tag}.{instance}", "x..{tag}.{instance}", "x.*.{tag}.{instance}", "x{tag}.{instance}", "$x.{tag}.{instance}", "{tag>>6}.{tag}.{instance}", "{tag>>64}.{tag}.{instance}", "{tag>>16.{tag}.{instance}", "{tag>>16}.{instance}", ""} {
 		err := jetstream.Config{URL: "nats://host", Stream: "S", Subject: subject}.Validate()
 		if (err == nil) != (subject == "") {
 			t.Errorf("subject %q: got %v", subject, err)

@@ -50,7 +50,7 @@ var table = []rule{
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
 		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "internal/stuck", "node", "tags", "golang.org/x/sys/unix",
 	}},
-	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
+	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/manual", "cmd/internal/pagefiles", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"access", "acl", "identity", "internal/fileflags", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",

@@ -23,7 +23,7 @@ import (
 type Log struct {
 	URL         string `name:"nats" placeholder:"URL" group:"A log in NATS JetStream" help:"Servers of NATS, with commas between them: nats://HOST or tls://HOST."`
 	Stream      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"Stream of JetStream, which exists already: nats stream add NAME --subjects 'tagbus.*.*' --storage file --replicas 3 --retention limits."`
-	Subject     string `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher. Default ${default}."`
+	Subject     string `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher; {tag>>16} is the tag without its last 16 bits, by which readers and permissions select many. Default ${default}."`
 	Domain      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"JetStream domain of the stream. Default: that of the servers."`
 	Credentials string `placeholder:"FILE" group:"A log in NATS JetStream" help:"Credentials of a user of NATS: a JWT and a seed."`
 	NKey        string `name:"nkey" placeholder:"FILE" group:"A log in NATS JetStream" help:"Seed of a user of NATS. A user and a password stand in --nats: nats://USER:PASSWORD@HOST."`
