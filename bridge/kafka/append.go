@@ -120,6 +120,10 @@ func (l *Log) store(batch []durable.Append) {
 			a.Done(0, durable.ErrConflict)
 			continue
 		}
+		if err := l.places.room(a.Key); err != nil {
+			a.Done(0, l.failed(err))
+			continue
+		}
 		accepted = append(accepted, a)
 		records = append(records, &kgo.Record{Topic: l.cfg.Topic, Partition: l.partition(a.Key, last, ok), Key: appendKey(nil, a.Key), Value: a.Data})
 	}

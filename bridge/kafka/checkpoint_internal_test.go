@@ -22,14 +22,14 @@ import (
 func examples() (all [][]byte) {
 	topic := [16]byte{1, 2, 3}
 	all = append(all,
-		appendPlace(nil, topic, place{partition: 2, offset: 300, millis: 1_790_000_000_000, data: []byte("data")}),
-		appendPlace(nil, topic, place{offset: 0, millis: -1, data: []byte{}}),
-		appendPlace(nil, topic, place{partition: maxPartitions - 1, offset: 1<<partitionShift - 2}))
+		marshalPlace(topic, place{partition: 2, offset: 300, millis: 1_790_000_000_000, data: []byte("data")}),
+		marshalPlace(topic, place{offset: 0, millis: -1, data: []byte{}}),
+		marshalPlace(topic, place{partition: maxPartitions - 1, offset: 1<<partitionShift - 2}))
 	for _, s := range []state{
 		{topic: topic, session: [8]byte{9}, since: 1, writer: "a bridge on a host", id: "tagbus-bridge.x", next: []int64{0, 7, 1 << 40}},
 		{},
 	} {
-		all = append(all, appendState(nil, &s))
+		all = append(all, marshalState(&s))
 	}
 	return all
 }
@@ -41,9 +41,9 @@ func TestTheIndexIsAsItsDescriptionSays(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
 		{fmt.Sprintf("%x", appendKey(nil, durable.Key{Tag: 0x1000, Instance: "AB"})), "0000000000001000" + "4142"},
 		{fmt.Sprintf("%x", appendPlaceKey(nil, durable.Key{Tag: 0x1000, Instance: "AB"})), "01" + "0000000000001000" + "4142"},
-		{fmt.Sprintf("%x", appendPlace(nil, topic, place{partition: 1, offset: 300, millis: 64})), "01" + id + "01" + "ac02" + "8001" + "00"},
-		{fmt.Sprintf("%x", appendPlace(nil, topic, place{offset: 1, data: []byte("x")})), "01" + id + "00" + "01" + "00" + "01" + "78"},
-		{fmt.Sprintf("%x", appendState(nil, &state{topic: topic, session: [8]byte{7: 1}, since: 1, writer: "w", id: "i", next: []int64{300}})), "01" + id + "0000000000000001" + "02" + "0177" + "0169" + "01" + "ac02"},
+		{fmt.Sprintf("%x", marshalPlace(topic, place{partition: 1, offset: 300, millis: 64})), "01" + id + "01" + "ac02" + "8001" + "00"},
+		{fmt.Sprintf("%x", marshalPlace(topic, place{offset: 1, data: []byte("x")})), "01" + id + "00" + "01" + "00" + "01" + "78"},
+		{fmt.Sprintf("%x", marshalState(&state{topic: topic, session: [8]byte{7: 1}, since: 1, writer: "w", id: "i", next: []int64{300}})), "01" + id + "0000000000000001" + "02" + "0177" + "0169" + "01" + "ac02"},
 	} {
 		if test.got != test.want {
 			t.Errorf("got %s, want %s", test.got, test.want)
@@ -92,13 +92,13 @@ func FuzzParseIndex(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if topic, p, err := parsePlace(b); err == nil {
-			again, q, err := parsePlace(appendPlace(nil, topic, p))
+			again, q, err := parsePlace(marshalPlace(topic, p))
 			if err != nil || again != topic || q.partition != p.partition || q.offset != p.offset || q.millis != p.millis || !bytes.Equal(p.data, q.data) || (p.data == nil) != (q.data == nil) {
 				t.Fatalf("got %+v, %v, want %+v", q, err, p)
 			}
 		}
 		if s, err := parseState(b); err == nil {
-			again, err := parseState(appendState(nil, &s))
+			again, err := parseState(marshalState(&s))
 			if err != nil || fmt.Sprint(again) != fmt.Sprint(s) {
 				t.Fatalf("got %+v, %v, want %+v", again, err, s)
 			}

@@ -22,6 +22,10 @@ const (
 	oneByte    = 1 // of which one batch is wanted
 )
 
+// batchBytes is how much a batch may have that the brokers keep compressed, as their owner may set a topic. One of a bridge has
+// mostRecord at most.
+const batchBytes = 2 * mostRecord
+
 // leaderPause is how long a reader waits for a new leader before it asks again.
 const leaderPause = 50 * time.Millisecond
 
@@ -221,7 +225,8 @@ func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, cursors []*cursor) 
 	if f.committed {
 		opts.IsolationLevel = kgo.ReadCommitted()
 	}
-	read, next := kgo.ProcessFetchPartition(opts, p, kgo.DefaultDecompressor(), nil)
+	decompressor, _ := f.client.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the one with the limit
+	read, next := kgo.ProcessFetchPartition(opts, p, decompressor, nil)
 	if read.Err != nil {
 		return refuse("topic %s, partition %d, from offset %d: %v", f.topic.name, c.partition, c.next, read.Err)
 	}

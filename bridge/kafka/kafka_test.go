@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
+	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/durable/durabletest"
@@ -210,6 +211,26 @@ func TestLog_Append_toATopicThatIsDeleted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLog_moreKeysThanMayBe are refused, by a bridge that writes and by one that begins.
+func TestLog_moreKeysThanMayBe(t *testing.T) {
+	cfg, _ := topic(t, kafkaserver.Brokers(t), 1)
+	cfg.MaxKeys = 2
+	log := open(t, cfg)
+	at := must(t, log, "ALICE", 0, "1")
+	must(t, log, "BOB", 0, "1")
+	must(t, log, "ALICE", at, "2")
+	if _, err := appendOne(log, "EVE", 0, "1"); !errors.Is(err, durable.ErrRefused) || !strings.Contains(err.Error(), "records of more than 2 publishers and tags") {
+		t.Errorf("got %v for a third key, want ErrRefused", err)
+	}
+	_ = log.Close()
+	cfg.MaxKeys = 1
+	for _, err := range open(t, cfg).Tails(t.Context(), tags.Everything()) {
+		if !errors.Is(err, durable.ErrRefused) || !strings.Contains(err.Error(), "records of more than 1 publishers and tags") {
+			t.Errorf("got %v at a start, want ErrRefused", err)
+		}
 	}
 }
 

@@ -159,9 +159,9 @@ func TestOpen_namesWhatDoesNotFit(t *testing.T) {
 // TestConfig_Validate names each violation.
 func TestConfig_Validate(t *testing.T) {
 	err := kafka.Config{
-		Brokers: "a:x,b c", Topic: "a/b", Index: "a/b", Password: "secret", Mechanism: "GSSAPI", AckTimeout: -1, CheckpointBytes: -1,
+		Brokers: "a:x,b c", Topic: "a/b", Index: "a/b", Password: "secret", Mechanism: "GSSAPI", AckTimeout: -1, CheckpointBytes: -1, MaxKeys: -1,
 	}.Validate()
-	for _, want := range []string{`Brokers have "a:x"`, `Brokers have "b c"`, `Topic is "a/b"`, `Index is "a/b"`, "Password is set without User", `Mechanism is "GSSAPI"`, "AckTimeout is -1ns", "CheckpointBytes is -1"} {
+	for _, want := range []string{`Brokers have "a:x"`, `Brokers have "b c"`, `Topic is "a/b"`, `Index is "a/b"`, "Password is set without User", `Mechanism is "GSSAPI"`, "AckTimeout is -1ns", "CheckpointBytes is -1", "MaxKeys is -1"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}

@@ -176,7 +176,7 @@ func (w *writer) state(l *Log, next []int64) *kgo.Record {
 		topic: l.topic.id, session: l.self, since: l.began.UnixMilli(), writer: fmt.Sprintf("%s on %s, process %d", l.cfg.Name, host, os.Getpid()),
 		id: l.cfg.TransactionalID, next: next,
 	}
-	return &kgo.Record{Topic: l.cfg.Index, Key: []byte{stateKey}, Value: appendState(nil, &st)}
+	return &kgo.Record{Topic: l.cfg.Index, Key: []byte{stateKey}, Value: marshalState(&st)}
 }
 
 // maxPlaces is how many places go to the index topic with a transaction.
@@ -234,7 +234,7 @@ func (w *writer) placesOf(l *Log) (records []*kgo.Record, keys []durable.Key) {
 		keys = append(keys, key)
 		r := &kgo.Record{Topic: l.cfg.Index, Key: appendPlaceKey(nil, key)}
 		if at, ok := l.places.get(key); ok {
-			r.Value = appendPlace(nil, l.topic.id, at)
+			r.Value = marshalPlace(l.topic.id, at)
 		}
 		records = append(records, r)
 	}

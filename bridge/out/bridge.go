@@ -12,6 +12,7 @@ import (
 	"tagbus/recording"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
 )
@@ -27,6 +28,18 @@ type (
 	UnwrittenError = writer.UnwrittenError
 	// TooLargeError means that a message is larger than the log takes.
 	TooLargeError = writer.TooLargeError
+	// SpoolSilentError means that the file system of the spool does not answer.
+	SpoolSilentError = writer.SpoolSilentError
+	// OtherLogError means that a spool has messages for another log.
+	OtherLogError = spool.OtherLogError
+)
+
+// Errors of the spool, for errors.Is.
+var (
+	// ErrSpoolInUse means that another bridge uses the folder.
+	ErrSpoolInUse = spool.ErrInUse
+	// ErrSpoolFull means that it has SpoolBytes.
+	ErrSpoolFull = spool.ErrFull
 )
 
 // Stats are the counts of a bridge.
@@ -60,8 +73,8 @@ type Bridge struct {
 // Start begins to write what is published from now on, and what publishers have kept. The log stays the
 // caller's, who closes it after the Bridge.
 //
-//   - Errors: those of Config.Validate; those of the log, which it asks for the last records; a
-//     *ForeignError; those of NewSubscriber and SubscribeBatch.
+//   - Errors: those of Config.Validate; those of opening the spool, ErrSpoolInUse, an *OtherLogError, a *SpoolSilentError;
+//     those of the log, which it asks for the last records; a *ForeignError; those of NewSubscriber and SubscribeBatch.
 //   - Blocks: for the log, as long as ctx lasts.
 func Start(ctx context.Context, open Opener, log durable.Log, cfg Config) (*Bridge, error) {
 	if err := cfg.Validate(); err != nil {
@@ -69,8 +82,12 @@ func Start(ctx context.Context, open Opener, log durable.Log, cfg Config) (*Brid
 	}
 	b := &Bridge{cfg: cfg.withDefaults(), ask: make(chan struct{}, 1)}
 	cfg = b.cfg
-	var err error
+	kept, err := writer.OpenSpool(ctx, cfg.Spool, log.Name(), cfg.SpoolBytes, cfg.SpoolPatience)
+	if err != nil {
+		return nil, err
+	}
 	b.writer, err = writer.New(ctx, writer.Config{
+		Spool: kept, SpoolPatience: cfg.SpoolPatience,
 		Log: log, MaxBytes: cfg.HeldBytes, RecordBytes: min(cfg.RecordBytes, log.MaxRecordBytes()), RecordMessages: cfg.RecordMessages,
 		MaxFlights: cfg.Flights, RetryMin: cfg.Retry, RetryMax: cfg.RetryMax,
 		Pause: b.pause, Resume: b.resume, Ask: b.wake, Report: cfg.OnProblem,

@@ -35,6 +35,19 @@ type Config struct {
 	// half of it is stored. Default 64 MiB; 1 MiB to 1 TiB.
 	HeldBytes int
 
+	// Spool is a folder, which is made if it is not there, for what waits beyond half of HeldBytes, while the log is slow or
+	// away; of this bridge alone. What is in it survives the bridge, and not a power cut of its machine: the next bridge with it
+	// goes on with that. Default "": what waits is in memory alone.
+	Spool string
+
+	// SpoolBytes is how much the files of Spool may have. At this limit it is as without one: up to HeldBytes
+	// wait in memory. Default 1 GiB, or HeldBytes if that is more; HeldBytes to 1 PiB.
+	SpoolBytes int64
+
+	// SpoolPatience is how long the file system of Spool may do nothing before the bridge goes on without it; what it cannot
+	// read by then is recorded as lost, with the cause spool. Default 1m; 1s to ten years.
+	SpoolPatience time.Duration
+
 	// RecordBytes is how large a record with several messages may be. Default 256 KiB, or what
 	// the log takes if that is less; 1 KiB to 1 GiB.
 	RecordBytes int
@@ -58,8 +71,8 @@ type Config struct {
 	// OnEvent is told what the subscriber is told; see bus.Event for threads. Default: nothing.
 	OnEvent func(bus.Event)
 
-	// OnProblem is told when an outage of the log begins, and of messages that are too large for
-	// it. It is called on any goroutine with a lock held: it must not block and not call the
+	// OnProblem is told when an outage of the log begins, of messages that are too large for
+	// it, and of what is wrong with the spool. It is called on any goroutine with a lock held: it must not block and not call the
 	// Bridge. Default: nothing.
 	OnProblem func(error)
 }
@@ -67,6 +80,8 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	validate.Default(&c.Name, "tagbus-bridge")
 	validate.Default(&c.HeldBytes, 64<<20)
+	validate.Default(&c.SpoolBytes, max(1<<30, int64(c.HeldBytes)))
+	validate.Default(&c.SpoolPatience, time.Minute)
 	validate.Default(&c.RecordBytes, 256<<10)
 	validate.Default(&c.Flights, 512)
 	validate.Default(&c.Retry, 50*time.Millisecond)
@@ -94,6 +109,8 @@ func (c Config) Validate() error {
 		v.Add("Subscription has Batches %t, Timeout %v and Duplicates %d, want false, 0 and %d: a bridge has a handler, waits for ever and writes what all publishers send", s.Batches, s.Timeout, s.Duplicates, bus.DuplicatesAll)
 	}
 	validate.Within(&v, "HeldBytes", int64(c.HeldBytes), 1<<20, 1<<40)
+	validate.Within(&v, "SpoolBytes", c.SpoolBytes, int64(c.HeldBytes), 1<<50)
+	validate.Within(&v, "SpoolPatience", c.SpoolPatience, time.Second, validate.MaxDuration)
 	validate.Within(&v, "RecordBytes", c.RecordBytes, 1<<10, 1<<30)
 	validate.Within(&v, "RecordMessages", c.RecordMessages, 0, 1<<31-1)
 	validate.Within(&v, "Flights", c.Flights, 1, 1<<16)

@@ -176,13 +176,13 @@ func TestBridge_aConnectionThatIsLost(t *testing.T) {
 // TestConfig_Validate names each violation.
 func TestConfig_Validate(t *testing.T) {
 	err := out.Config{
-		HeldBytes: 1, RecordBytes: 1, RecordMessages: -1, Flights: -1, Retry: -1, RetryMax: -2, Absence: -1,
+		HeldBytes: 1, SpoolBytes: -1, SpoolPatience: -1, RecordBytes: 1, RecordMessages: -1, Flights: -1, Retry: -1, RetryMax: -2, Absence: -1,
 		Subscription: bus.SubscriptionConfig{Batches: true, Replay: -1},
 	}.Validate()
 	if !errors.Is(err, out.ErrInvalidConfig) {
 		t.Fatalf("got %v, want ErrInvalidConfig", err)
 	}
-	for _, want := range []string{"Tags are empty", "HeldBytes is 1", "RecordBytes is 1", "RecordMessages is -1", "Flights is -1", "Retry is -1ns", "RetryMax is -2ns", "Absence is -1ns", "Batches true", "Subscription: "} {
+	for _, want := range []string{"Tags are empty", "HeldBytes is 1", "SpoolBytes is -1", "SpoolPatience is -1ns", "RecordBytes is 1", "RecordMessages is -1", "Flights is -1", "Retry is -1ns", "RetryMax is -2ns", "Absence is -1ns", "Batches true", "Subscription: "} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
@@ -193,4 +193,62 @@ func TestConfig_Validate(t *testing.T) {
 	if _, err := out.Start(t.Context(), nil, nil, out.Config{}); !errors.Is(err, out.ErrInvalidConfig) {
 		t.Errorf("got %v from Start, want ErrInvalidConfig", err)
 	}
+}
+
+// TestBridge_aSpool holds no publisher while the log is away, and outlives the bridge.
+func TestBridge_aSpool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		dir := t.TempDir()
+		cfg := out.Config{Tags: tags.Of(1, 2), HeldBytes: 1 << 20, Spool: dir, SpoolBytes: 64 << 20}
+		p, _, end := b.publisher(tags.Of(1, 2))
+		first, _ := b.bridge(cfg)
+		b.must(p.WaitSubscribers(t.Context(), 1, tags.Of(1, 2)))
+		b.publish(p, 1, 1)
+		b.publish(p, 2, 1)
+		b.wait()
+		if _, err := out.Start(t.Context(), nil, b.log, cfg); !errors.Is(err, out.ErrSpoolInUse) {
+			t.Errorf("got %v for a second bridge, want ErrSpoolInUse", err)
+		}
+		b.log.SetAway(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		data := append(make([]byte, 7, 3000), 1)[:3000]
+		for range 3000 { // 9 MB
+			b.must(p.PublishContext(ctx, 1, data))
+		}
+		b.publish(p, 2, 10)
+		b.wait()
+		if st := first.Stats(); st.Pauses > 0 && st.Held >= 1<<20 || st.SpoolBytes < 4<<20 || st.Spooled < 1500 || !st.Spooling {
+			t.Errorf("got %+v, want most in the spool", st)
+		}
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var unwritten *out.UnwrittenError
+		if err := first.Close(ended); !errors.As(err, &unwritten) || unwritten.Messages != 0 || unwritten.Spooled != 3010 || !strings.Contains(err.Error(), dir) {
+			t.Errorf("got %v, want 3010 messages in the spool", err)
+		}
+
+		b.log.SetAway(false)
+		second, _ := b.bridge(cfg)
+		b.must(p.WaitSubscribers(t.Context(), 1, tags.Of(1, 2)))
+		b.publish(p, 1, 5)
+		b.wait()
+		end()
+		b.wait()
+		b.must(second.Close(t.Context()))
+		if got := b.of(p, 1); got.messages != 3006 || got.lost > 0 || got.end != record.Goodbye {
+			t.Errorf("got %+v, want 3006 messages", got)
+		}
+		if got := b.of(p, 2); got.messages != 11 || got.lost > 0 || got.end != record.Goodbye {
+			t.Errorf("got %+v, want 11 messages", got)
+		}
+		var silent *out.SpoolSilentError
+		var other *out.OtherLogError
+		for _, err := range b.events.problems {
+			if errors.As(err, &silent) || errors.As(err, &other) || errors.Is(err, out.ErrSpoolFull) {
+				t.Errorf("got the problem %v, want none of the spool", err)
+			}
+		}
+	})
 }

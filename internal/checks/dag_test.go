@@ -195,11 +195,15 @@ var table = []rule{
 		"internal/sanitize", "bridge/durable", "bridge/record",
 	}},
 	{"bridge/out", "a bridge is a subscriber that writes to any engine", []string{
-		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/writer", "bridge/record",
+		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/spool", "bridge/internal/writer", "bridge/record",
 	}},
 	{"bridge/internal/writer", "what is appended next depends on messages and on what became of the last append, and on no session", []string{
-		"internal/sanitize", "bus", "tags", "bridge/durable", "bridge/record",
+		"internal/sanitize", "bus", "tags", "bridge/durable", "bridge/internal/spool", "bridge/record",
 	}},
+	{"bridge/internal/spool", "what is in files does not depend on what became of the appends", []string{
+		"internal/flock", "internal/sanitize", "internal/stuck", "bus", "recording", "bridge/durable", "bridge/record",
+	}},
+	{"bridge/internal/spool/memdisk", "a disk of tests keeps the contract and knows nothing else", []string{"bridge/internal/spool"}},
 	{"bridge/internal/memlog", "a log of tests keeps the contract and knows nothing else", []string{"tags", "bridge/durable"}},
 	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", nil},
 	{"bridge/internal/kafkaserver", "brokers of tests are in memory, or processes, whatever is kept in them", []string{

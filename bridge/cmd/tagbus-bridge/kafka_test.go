@@ -11,16 +11,17 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/node"
 	"tagbus/tags"
 
 	"tagbus/bridge/internal/kafkaserver"
 )
 
-// TestFromOneBusToAnother_overATopic whose broker is killed: each message comes once, in its order.
+// TestFromOneBusToAnother_overATopic whose broker is killed: each message comes once, in its order, also to what follows.
 func TestFromOneBusToAnother_overATopic(t *testing.T) {
 	server := kafkaserver.Start(t)
-	topic := kafkaserver.Topics(t, kafkaserver.Client(t, server.Brokers), 1)
-	here, there := t.TempDir(), t.TempDir()
+	topic := kafkaserver.Topics(t, kafkaserver.Client(t, server.Brokers), 2)
+	here, there, later := t.TempDir(), t.TempDir(), t.TempDir()
 	set := tags.Of(1, 2)
 	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set})
 	must(t, err)
@@ -35,31 +36,59 @@ func TestFromOneBusToAnother_overATopic(t *testing.T) {
 		p.Flush()
 	}
 	log := []string{"--backend", "tcp", "--kafka", server.Brokers, "--topic", topic, "--ack-timeout", "1s", "--json"}
-	out := append([]string{"out", "--bus", here, "--tags", "1-2"}, log...)
-	bridge := start(t, out...)
+	out := start(t, append([]string{"out", "--bus", here, "--tags", "1-2"}, log...)...)
 	must(t, p.WaitSubscribers(t.Context(), 1, set))
+	const total = 500
+	all := receiveAll(t, open(t, there), set, total)
+	follower := start(t, append([]string{"in", "--bus", there, "--follow"}, log...)...)
 	publish(200)
 	server.Kill()
 	publish(100)
 	server.Restart()
-	publish(100)
+	publish(total - 300)
 	must(t, p.Drain(t.Context()))
 	must(t, p.Close())
-	must(t, bridge.Process.Signal(syscall.SIGTERM))
-	if code, sum := bridge.wait(t); code != 0 || sum["lost"] != 0. || sum["topic"] != topic || sum["stream"] != nil {
-		t.Errorf("got status %d and %v, want 0 and nothing lost in the topic; it said\n%s", code, sum, bridge.err.String())
+	must(t, out.Process.Signal(syscall.SIGTERM))
+	if code, sum := out.wait(t); code != 0 || sum["lost"] != 0. || sum["topic"] != topic || sum["stream"] != nil {
+		t.Errorf("got status %d and %v, want 0 and nothing lost in the topic; it said\n%s", code, sum, out.err.String())
+	}
+	<-all
+	must(t, follower.Process.Signal(syscall.SIGTERM))
+	if code, sum := follower.wait(t); code != 0 || sum["messages"] != 2.*total {
+		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*total, follower.err.String())
 	}
 
-	got := receive(t, open(t, there), set)
-	in := start(t, append([]string{"in", "--bus", there}, log...)...)
-	if code, sum := in.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["missing"] != 0. || sum["topic"] != topic {
-		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*published, in.err.String())
+	got := receive(t, open(t, later), set)
+	in := start(t, append([]string{"in", "--bus", later}, log...)...)
+	if code, sum := in.wait(t); code != 0 || sum["messages"] != 2.*total || sum["missing"] != 0. || sum["topic"] != topic {
+		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*total, in.err.String())
 	}
 	for tag, last := range got() {
-		if last != published {
-			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, published)
+		if last != total {
+			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, total)
 		}
 	}
+}
+
+// receiveAll subscribes to two tags, and closes what it returns when the messages 1 to total of each have come, in their order.
+func receiveAll(t *testing.T, n *node.Node, set tags.Set, total uint64) <-chan struct{} {
+	t.Helper()
+	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	got, whole, done := make(map[tags.Tag]uint64), 0, make(chan struct{})
+	_, err = s.Subscribe(set, func(m bus.Message) {
+		if now := binary.BigEndian.Uint64(m.Data); now != got[m.Tag]+1 {
+			t.Errorf("tag %v: got message %d behind %d", m.Tag, now, got[m.Tag])
+		}
+		if got[m.Tag]++; got[m.Tag] == total {
+			if whole++; whole == 2 {
+				close(done)
+			}
+		}
+	})
+	must(t, err)
+	return done
 }
 
 // TestBadInput_ofALog ends with a status that scripts can tell, and says what is wrong.

@@ -177,6 +177,69 @@ func TestFromOneBusToAnother(t *testing.T) {
 	}
 }
 
+// TestASpoolSurvivesAKill of the bridge while the servers are away: each message is in the log once.
+func TestASpoolSurvivesAKill(t *testing.T) {
+	server := natsserver.Start(t)
+	makeStream(t, server.URL)
+	here, dir, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "run.tbr")
+	set := tags.Of(1, 2)
+	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000, QueueBytes: 32 << 20}})
+	must(t, err)
+	published := uint64(0)
+	publish := func(n int) {
+		data := make([]byte, 300)
+		for range n {
+			published++
+			for tag := range set.All() {
+				must(t, p.PublishContext(t.Context(), tag, data))
+			}
+		}
+		p.Flush()
+	}
+	out := []string{
+		"out", "--bus", here, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--tags", "1-2", "--replay", "5000",
+		"--held-bytes", "1MiB", "--spool", dir, "--spool-bytes", "64MiB", "--ack-timeout", "500ms", "--json",
+	}
+	first := start(t, out...)
+	must(t, p.WaitSubscribers(t.Context(), 1, set))
+	publish(1000)
+	server.Kill()
+	publish(10_000) // 6 MB
+	pace := time.NewTicker(10 * time.Millisecond)
+	defer pace.Stop()
+	for queued := 1; queued > 0; <-pace.C { // until the bridge has all
+		queued = 0
+		for _, s := range p.Stats().Subscribers {
+			queued += s.Queued
+		}
+		must(t, t.Context().Err())
+	}
+	must(t, first.Process.Kill())
+	_, _ = first.wait(t)
+	server.Restart()
+	second := start(t, out...)
+	must(t, p.WaitSubscribers(t.Context(), 1, set))
+	publish(500)
+	if err := p.Drain(t.Context()); err != nil && !errors.Is(err, bus.ErrUndelivered) { // to the one that was killed
+		t.Error(err)
+	}
+	must(t, p.Close())
+	must(t, second.Process.Signal(syscall.SIGTERM))
+	if code, sum := second.wait(t); code != 0 || sum["lost"] != 0. || sum["spooled"] != 0. || sum["messages"].(float64) < 15_000 {
+		t.Errorf("got status %d and %v, want 0 and nothing lost; it said\n%s", code, sum, second.err.String())
+	}
+	rec := start(t, "convert", server.URL+"/TAGBUS", "--out", file)
+	if code, _ := rec.wait(t); code != 0 {
+		t.Errorf("got status %d: %s", code, rec.err.String())
+	}
+	r, err := recording.Open(file)
+	must(t, err)
+	if report, err := recording.Verify(r); err != nil || report.Total().Messages != 2*published || report.Total().Missing > 0 {
+		t.Errorf("got %v, %+v, want %d messages", err, report, 2*published)
+	}
+	must(t, r.Close())
+}
+
 // awaitTails waits until the last record of both tags ends before a counter.
 func awaitTails(t *testing.T, url string, next uint64) {
 	t.Helper()

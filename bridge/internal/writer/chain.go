@@ -29,7 +29,7 @@ type chain struct {
 	epoch   uint64 // of Mark when it began to join
 	waits   bool   // it is in Writer.waiting
 	resumed bool   // it is in the log or the spool, and nothing has come of it in this run
-	seen    bool   // something has come of it in this run
+	seen    bool   // the subscriber has told something of it in this run
 	ended   bool   // its last record is an End, which is stored or waits
 
 	front  lane  // records that wait to be sent
@@ -130,6 +130,9 @@ func (w *Writer) lane(c *chain) *lane {
 func (w *Writer) push(c *chain, l *lane, it *item) {
 	l.seal()
 	l.queue = append(l.queue, it)
+	if l == &c.back {
+		w.behind += it.size
+	}
 	w.adopt(it)
 	w.touch(c)
 }

@@ -242,7 +242,7 @@ func (w *Writer) rejoin() {
 			w.learn(allMarks, c, nil, now)
 		}
 	})
-	w.spooling = false
+	w.spooling, w.behind = false, 0
 	w.all(w.rejoinChain)
 	w.damage = false
 	if !w.awayAt.IsZero() {

@@ -81,6 +81,9 @@ func (w *Writer) gather(c *chain, l *lane, seg *spool.Segment, at time.Time, m *
 	if seg != nil {
 		w.drained += n
 	}
+	if l == &c.back {
+		w.behind += n
+	}
 	w.hold(n)
 }
 
@@ -197,6 +200,7 @@ func (w *Writer) Positions(mark uint64, all []Standing) {
 			w.cfg.Ask()
 		}
 	}
+	w.wantSpill()
 }
 
 func (w *Writer) position(mark uint64, s *Standing, at time.Time) {

@@ -3,10 +3,14 @@
 package writer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"tagbus/internal/sanitize"
+
+	"tagbus/bridge/internal/spool"
 )
 
 // SpoolSilentError means that the file system of a spool has done nothing for long, and that the writer goes on without it.
@@ -14,6 +18,53 @@ type SpoolSilentError struct {
 	Spool    string
 	Patience time.Duration
 	Lost     bool // what is in the spool is recorded as lost; its files stay
+}
+
+// OpenSpool opens a folder as the spool of a log; none if it has no name.
+//
+//   - Errors: those of package spool; a *SpoolSilentError after a patience; the cause of the end of ctx.
+func OpenSpool(ctx context.Context, folder, log string, limit int64, patience time.Duration) (*spool.Spool, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	type result struct {
+		spool *spool.Spool
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		s, err := openFolder(folder, log, limit)
+		done <- result{s, err}
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	var err error
+	select {
+	case r := <-done:
+		return r.spool, r.err
+	case <-late.C:
+		err = &SpoolSilentError{Spool: folder, Patience: patience}
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	go func() { // it may come after all
+		if r := <-done; r.err == nil {
+			_ = r.spool.Close()
+		}
+	}()
+	return nil, err
+}
+
+func openFolder(folder, log string, limit int64) (*spool.Spool, error) {
+	f, err := spool.OpenFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := spool.Open(f, log, limit)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return s, nil
 }
 
 // Error names the spool, and what becomes of what is in it.

@@ -18,7 +18,7 @@ import (
 // Parts of MaxBytes bound what is held, so that there is room for what comes as long as the spool takes it.
 const (
 	spoolFrom  = 2 // what is held when spooling begins
-	spillPart  = 4 // what has come since records went to the spool last
+	spillPart  = 4 // what waits in back before it goes to the spool
 	flightPart = 4 // what is on its way to the log
 	aheadPart  = 8 // what was read from the spool
 )
@@ -33,9 +33,6 @@ type moved struct {
 	copy bool // it waits in front still
 }
 
-// fresh returns the bytes that are not from the spool.
-func (w *Writer) fresh() int { return w.stats.Held - w.drained - w.moving }
-
 // spillDue reports whether there is enough for the spool.
 func (w *Writer) spillDue() bool {
 	if w.cfg.Spool == nil || w.dead || w.spoolIsBusy() {
@@ -44,12 +41,12 @@ func (w *Writer) spillDue() bool {
 	if !w.spooling {
 		return w.stats.Held >= w.cfg.MaxBytes/spoolFrom
 	}
-	return w.fresh() >= w.spillAt
+	return !w.barren && (w.behind >= w.cfg.MaxBytes/spillPart || w.paused && w.behind > 0)
 }
 
-// wantSpill wakes spill if there is enough for it.
+// wantSpill wakes spill if there is enough for it, after more has come, or is known.
 func (w *Writer) wantSpill() {
-	if w.spillDue() {
+	if w.barren = false; w.spillDue() {
 		w.disk.Broadcast()
 	}
 }
@@ -69,12 +66,10 @@ func (w *Writer) spill() {
 			w.beginSpooling()
 		}
 		last := w.closing
-		if w.put(w.collect()) {
-			w.spillAt = w.fresh() + w.cfg.MaxBytes/spillPart
-		} else {
-			w.spillAt = 0 // as soon as it may be given something
-		}
-		if last {
+		before := w.behind
+		some := w.collect()
+		w.barren = w.behind == before // until more comes, or is known
+		if w.put(some); last {
 			return
 		}
 	}
@@ -83,7 +78,21 @@ func (w *Writer) spill() {
 // beginSpooling has all that waits go to the spool.
 func (w *Writer) beginSpooling() {
 	w.spooling = true
-	w.all(func(c *chain) { c.front, c.back = lane{}, c.front })
+	w.all(func(c *chain) {
+		c.front, c.back = lane{}, c.front
+		w.behind += c.back.bytes()
+	})
+}
+
+// bytes returns what is held by a lane.
+func (l *lane) bytes() (n int) {
+	for _, it := range l.queue {
+		n += it.size
+	}
+	if l.open != nil {
+		n += l.open.Bytes()
+	}
+	return n
 }
 
 // all calls f for each chain.
@@ -116,7 +125,7 @@ func (w *Writer) collect() (some []moved) {
 		}
 		for _, it := range b.queue[:n] {
 			some = append(some, moved{c, it, false})
-			w.moving += it.size
+			w.behind -= it.size
 		}
 		b.queue = slices.Clone(b.queue[n:])
 	})
@@ -134,11 +143,11 @@ func (it *item) record() func() (*record.Record, error) {
 	return func() (*record.Record, error) { return &r, nil }
 }
 
-// put writes records to the spool, and reports whether it has. Those that it does not take wait in back again.
-func (w *Writer) put(some []moved) bool {
+// put writes records to the spool. Those that it does not take wait in back again.
+func (w *Writer) put(some []moved) {
 	defer w.disk.Broadcast()
 	if len(some) == 0 {
-		return true
+		return
 	}
 	var read []func() (*record.Record, error)
 	bytes := int64(0)
@@ -154,13 +163,13 @@ func (w *Writer) put(some []moved) bool {
 	w.putting = time.Time{}
 	if w.onWay == nil { // it took too long: they are in back again
 		w.told = false
-		return false
+		return
 	}
 	w.onWay = nil
 	if err != nil {
 		w.giveBack(some)
 		w.restSpool(err)
-		return false
+		return
 	}
 	w.told = false
 	for _, m := range some {
@@ -168,10 +177,8 @@ func (w *Writer) put(some []moved) bool {
 			m.it.saved = true
 			continue
 		}
-		w.moving -= m.it.size
 		w.release(m.it)
 	}
-	return true
 }
 
 // write writes records to the spool, without the lock.
@@ -200,10 +207,11 @@ func (w *Writer) giveBack(some []moved) {
 			if m.copy {
 				continue
 			}
-			if w.moving -= m.it.size; w.dead { // its counters are covered: see abandon
+			if w.dead { // its counters are covered: see abandon
 				w.release(m.it)
 				continue
 			}
+			w.behind += m.it.size
 			queue = append(queue, m.it)
 		}
 		c.back.queue = append(queue, c.back.queue...)

@@ -15,6 +15,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -109,9 +110,9 @@ type spooler struct {
 	disks    sync.WaitGroup   // of these, which may wait for the file system for ever
 	spooling bool             // what comes waits behind what is in the spool
 	drained  int              // bytes of Held that the spool has
-	moving   int              // bytes of Held that are being written to the spool
+	behind   int              // bytes of Held in back
+	barren   bool             // none of these may go to the spool now
 	onWay    []moved          // which; nil: none
-	spillAt  int              // fresh bytes with which the next ones go there
 	read     []*spool.Segment // that were read, or are, and have records which are not stored
 
 	putting, reading time.Time // since when a call for the spool has not returned; zero: none is made
@@ -135,18 +136,40 @@ type source struct {
 // New returns a writer that goes on behind what is in the log. Blocks: for the log.
 //
 //   - set: tags of which the log is asked.
-//   - Errors: those of the log; ErrForeign.
-func New(ctx context.Context, cfg Config, set tags.Set) (*Writer, error) {
+//   - Errors: those of the log; ErrForeign. The spool is closed then.
+func New(ctx context.Context, cfg Config, set tags.Set) (w *Writer, err error) {
+	w = newWriter(cfg)
+	if err := w.resume(ctx, set); err != nil {
+		if cfg.Spool != nil {
+			err = errors.Join(err, cfg.Spool.Close())
+		}
+		return nil, err
+	}
+	w.stop, w.halt = context.WithCancel(context.Background())
+	w.running.Go(w.send)
+	if cfg.Spool != nil {
+		w.disks.Go(w.spill)
+		w.disks.Go(w.drain)
+	}
+	return w, nil
+}
+
+func newWriter(cfg Config) *Writer {
 	w := &Writer{cfg: cfg, sources: make(map[string]*source), failed: make(chan struct{})}
 	w.work.L, w.disk.L = &w.mu, &w.mu
 	w.spooling = cfg.Spool != nil && !cfg.Spool.Empty() // what an earlier bridge has left
-	for e, err := range cfg.Log.Tails(ctx, set) {
+	return w
+}
+
+// resume reads the last record of each chain.
+func (w *Writer) resume(ctx context.Context, set tags.Set) error {
+	for e, err := range w.cfg.Log.Tails(ctx, set) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		tail, err := w.parse(e)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ended := tail.Kind == record.End && tail.How != record.Stopped
 		if ended && !w.spooling {
@@ -156,13 +179,7 @@ func New(ctx context.Context, cfg Config, set tags.Set) (*Writer, error) {
 		c.at, c.next, c.done, c.tail, c.peer = e.Position, tail.Next(), tail.Next(), tail.How, tail.Peer
 		c.resumed, c.ended = !ended, ended
 	}
-	w.stop, w.halt = context.WithCancel(context.Background())
-	w.running.Go(w.send)
-	if cfg.Spool != nil {
-		w.disks.Go(w.spill)
-		w.disks.Go(w.drain)
-	}
-	return w, nil
+	return nil
 }
 
 // parse reads a record of the log.

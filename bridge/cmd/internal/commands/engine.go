@@ -36,6 +36,8 @@ type Log struct {
 	SASLUser        string `name:"sasl-user" placeholder:"USER" group:"A log in Kafka" help:"User of Kafka. Default: no login."`
 	SASLPassword    string `name:"sasl-password-file" placeholder:"FILE" group:"A log in Kafka" help:"File with the password of the user."`
 
+	MaxKeys int `placeholder:"N" group:"A log in Kafka" help:"How many publishers and tags the topic may have records of, for each of which some 300 bytes of memory are taken. Default 4194304."`
+
 	LogTLS  bool   `name:"log-tls" group:"The log" help:"Talk to the log with TLS, also without --log-ca. A URL tls:// does the same."`
 	LogCA   string `name:"log-ca" placeholder:"FILE" group:"The log" help:"Certificates of the CAs, PEM, from which those of the servers of the log must come. Default: those of the system."`
 	LogCert string `name:"log-cert" placeholder:"FILE" group:"The log" help:"Certificate of this program for the servers of the log, PEM. Default: none."`
@@ -105,7 +107,7 @@ func (l *Log) nats(name string) jetstream.Config {
 func (l *Log) kafka(name string) kafka.Config {
 	return kafka.Config{
 		Brokers: l.Brokers, Topic: l.Topic, Index: l.IndexTopic, TransactionalID: l.TransactionalID,
-		User: l.SASLUser, Mechanism: l.SASL, AckTimeout: l.AckTimeout, Name: named(name),
+		User: l.SASLUser, Mechanism: l.SASL, AckTimeout: l.AckTimeout, Name: named(name), MaxKeys: l.MaxKeys,
 	}
 }
 

@@ -50,7 +50,7 @@ type Moment struct {
 // UnmarshalText reads a number of a record, a time, or now.
 func (m *Moment) UnmarshalText(text []byte) error {
 	if string(text) == "now" {
-		m.Start = durable.Start{Time: time.Now()}
+		*m = Moment{Start: durable.Start{Time: time.Now()}}
 		return nil
 	}
 	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil && n > 0 {

@@ -33,6 +33,8 @@ var all = []metric{
 	counter("retries_total", "Appends that were done again. Look at the servers of the log when it grows.", func(s *out.Stats) uint64 { return s.Retries }),
 	counter("pauses_total", "How often reading stopped because the log was slow. Make the log faster, or raise --held-bytes for short bursts.", func(s *out.Stats) uint64 { return s.Pauses }),
 	gauge("held_bytes", "Bytes that wait for the log or are on their way. At --held-bytes publishers wait, or lose messages.", func(s *out.Stats) float64 { return float64(s.Held) }),
+	gauge("spooled_messages", "Messages in the files of --spool. They go to the log when it takes them.", func(s *out.Stats) float64 { return float64(s.Spooled) }),
+	gauge("spool_bytes", "Bytes of the files of --spool. At --spool-bytes publishers wait, or lose messages.", func(s *out.Stats) float64 { return float64(s.SpoolBytes) }),
 	gauge("chains", "Publishers and tags that the bridge follows.", func(s *out.Stats) float64 { return float64(s.Chains) }),
 	gauge("log_away", "1 while the log does not answer. Look at its servers.", func(s *out.Stats) float64 {
 		if s.Away {

@@ -26,6 +26,9 @@ type Out struct {
 	Absence time.Duration `default:"30s" placeholder:"TIME" help:"How long publishers that the log knows may take to come back after the start; then the log says that their end is unknown. Default ${default}."`
 
 	HeldBytes      programs.Bytes `default:"64MiB" placeholder:"SIZE" help:"Memory for what waits for the log, before reading stops. Default ${default}."`
+	Spool          string         `placeholder:"DIR" help:"Folder for what waits for the log beyond half of --held-bytes, of this bridge alone; it is made if it is not there. What is in it when the bridge ends goes to the log at the next start. Its files are recordings. Default: none."`
+	SpoolBytes     programs.Bytes `default:"1GiB" placeholder:"SIZE" help:"How much the files of --spool may have, at least --held-bytes. Default ${default}."`
+	SpoolPatience  time.Duration  `default:"1m" placeholder:"TIME" help:"How long the file system of --spool may do nothing before the bridge goes on without it. Default ${default}."`
 	RecordBytes    programs.Bytes `default:"256KiB" placeholder:"SIZE" help:"How large a record with several messages may be, at most what the log takes. Default ${default}."`
 	RecordMessages int            `placeholder:"N" help:"How many messages a record may have; 1: each has a record of its own. Default: no limit."`
 	DrainTimeout   time.Duration  `default:"30s" placeholder:"TIME" help:"How long the log may take at the end for what has come. Default ${default}."`
@@ -42,9 +45,17 @@ func (o *Out) Check() error {
 
 func (o *Out) config(name string) out.Config {
 	return out.Config{
-		Tags: o.Tags, Name: named(name), HeldBytes: int(o.HeldBytes), RecordBytes: int(o.RecordBytes), RecordMessages: o.RecordMessages, Absence: o.Absence,
+		Tags: o.Tags, Name: named(name), HeldBytes: int(o.HeldBytes), Spool: o.Spool, SpoolBytes: o.spoolBytes(), SpoolPatience: o.SpoolPatience, RecordBytes: int(o.RecordBytes), RecordMessages: o.RecordMessages, Absence: o.Absence,
 		Subscription: bus.SubscriptionConfig{Policy: o.Policy, Replay: o.Replay},
 	}
+}
+
+// spoolBytes returns the bound of the spool. Without one it does not matter.
+func (o *Out) spoolBytes() int64 {
+	if o.Spool == "" {
+		return 0
+	}
+	return int64(o.SpoolBytes)
 }
 
 // OutSummary is what a run has written.
@@ -58,6 +69,7 @@ type OutSummary struct {
 	Passed   uint64 `json:"passed"`
 	Retries  uint64 `json:"retries"`
 	Pauses   uint64 `json:"pauses"`
+	Spooled  uint64 `json:"spooled"` // messages that are left in the spool
 }
 
 // String returns the summary as a line for people.
@@ -100,7 +112,7 @@ func (o *Out) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, er
 	err = errors.Join(err, b.Close(closing))
 	st := b.Stats()
 	sum := OutSummary{
-		Place: o.place(), Messages: st.Messages, Records: st.Records, Bytes: st.Bytes, Lost: st.Lost, Passed: st.Passed, Retries: st.Retries, Pauses: st.Pauses,
+		Place: o.place(), Messages: st.Messages, Records: st.Records, Bytes: st.Bytes, Lost: st.Lost, Passed: st.Passed, Retries: st.Retries, Pauses: st.Pauses, Spooled: st.Spooled,
 	}
 	if err == nil && st.Lost > 0 && o.Policy.Lossless() {
 		err = fmt.Errorf("%d messages were lost: the log says where and why", st.Lost)

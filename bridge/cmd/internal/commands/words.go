@@ -34,6 +34,7 @@ var flagNames = strings.NewReplacer(
 	"Index is", "--index-topic is",
 	"TransactionalID is", "--transactional-id is",
 	"Mechanism is", "--sasl is",
+	"MaxKeys is", "--max-keys is",
 	"AckTimeout is", "--ack-timeout is",
 )
 

@@ -15,8 +15,8 @@ import (
 	"tagbus/bridge/internal/spool"
 )
 
-// ErrKilled is what a disk says of which the process was killed.
-var ErrKilled = errors.New("memdisk: the process was killed")
+// errKilled is what a disk says of which the process was killed.
+var errKilled = errors.New("memdisk: the process was killed")
 
 // Disk is a spool.Disk in memory.
 //
@@ -126,7 +126,7 @@ func (d *Disk) enter() error {
 	}
 	if d.killed {
 		d.mu.Unlock()
-		return ErrKilled
+		return errKilled
 	}
 	return nil
 }
