@@ -31,7 +31,7 @@ type ReadError struct {
 
 // Error names the entry and the cause.
 func (e *ReadError) Error() string {
-	return sanitize.Linef("bridge/convert: %s: entry %d: %v", e.Log, e.Position, e.Err)
+	return sanitize.Cut(sanitize.Linef("bridge/convert: %s: entry %d: %v", e.Log, e.Position, e.Err), mostText)
 }
 
 // Unwrap returns the cause.

@@ -170,6 +170,11 @@ func TestRun_hostile(t *testing.T) {
 
 	var many *convert.TooManyError
 	f = newFill(t)
+	f.add(durable.Key{Tag: 9, Instance: "ALICE"}, record.Append(nil, &record.Record{Kind: record.Begin, First: 1, Tag: 8, Peer: &bus.Peer{Instance: "BOB", Name: long}, Time: time.Now()}))
+	if _, _, err := f.convert(convert.Config{}); err == nil || len(err.Error()) > 5000 {
+		t.Errorf("got %.1000v, want an error in few words", err)
+	}
+	f = newFill(t)
 	for n := range 20 { // 80 MiB of names
 		f.mark(1, record.Record{Kind: record.Begin, First: 1, Peer: &bus.Peer{Instance: fmt.Sprintf("%02d%s", n, long)}})
 	}

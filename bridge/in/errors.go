@@ -12,6 +12,9 @@ import (
 // TooManyError means that a log has more publishers and tags than Config.MaxChains, or longer names of them than 64 MiB.
 type TooManyError = follow.TooManyError
 
+// mostText is the most bytes of an error: what it names was written by others.
+const mostText = 4096
+
 // ReadError means that an entry of the log is no record that can be read.
 type ReadError struct {
 	Log      string
@@ -21,7 +24,7 @@ type ReadError struct {
 
 // Error names the entry and the cause.
 func (e *ReadError) Error() string {
-	return sanitize.Linef("bridge/in: %s: entry %d: %v", e.Log, e.Position, e.Err)
+	return sanitize.Cut(sanitize.Linef("bridge/in: %s: entry %d: %v", e.Log, e.Position, e.Err), mostText)
 }
 
 // Unwrap returns the cause.

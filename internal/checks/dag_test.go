@@ -181,8 +181,8 @@ var table = []rule{
 		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kgo",
 		"github.com/twmb/franz-go/pkg/kmsg", "github.com/twmb/franz-go/pkg/sasl/...",
 	}},
-	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
-		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "bridge/...",
+	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, registers etcd://, and has all else from cmd/programs", []string{
+		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "directory/etcd", "bridge/...",
 		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{

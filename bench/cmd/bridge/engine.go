@@ -24,8 +24,10 @@ type engine interface {
 	// name is that of its client.
 	name() string
 
-	// start starts its server with data below a folder, and returns its process.
-	start(dir string) (*exec.Cmd, error)
+	// start starts its server with data below a folder, stop ends it, and pid is its process.
+	start(dir string) error
+	stop()
+	pid() int
 
 	// fresh makes an empty log.
 	fresh(ctx context.Context) error
@@ -36,8 +38,8 @@ type engine interface {
 	// own is how this program publishes by the engine's client.
 	own() (role string, flags []string)
 
-	// last returns when the server has stored the last record, and how many there are.
-	last(ctx context.Context) (at time.Time, records uint64, err error)
+	// last returns when the server has stored the last record; zero: it does not tell.
+	last(ctx context.Context) (at time.Time, err error)
 
 	// follow calls take with each record that is stored from now on, until ctx ends. ready is called when
 	// it would see the next one.
@@ -57,32 +59,33 @@ const (
 type natsEngine struct {
 	program string
 	url     string
+	server  *exec.Cmd
 	js      jetstream.JetStream
 	log     jetstream.Stream
 }
 
 func (*natsEngine) name() string { return "nats.go" }
 
-func (n *natsEngine) start(dir string) (*exec.Cmd, error) {
+func (n *natsEngine) start(dir string) error {
 	if n.program == "" {
-		return nil, errors.New("-nats-server: give the path of the program")
+		return errors.New("-nats-server: give the path of the program")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	if err := listener.Close(); err != nil {
-		return nil, err
+		return err
 	}
-	cmd := exec.Command(n.program, "-a", "127.0.0.1", "-p", fmt.Sprint(port), "-js", "-sd", dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	said, err := cmd.StderrPipe()
+	n.server = exec.Command(n.program, "-a", "127.0.0.1", "-p", fmt.Sprint(port), "-js", "-sd", dir)
+	n.server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	said, err := n.server.StderrPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = n.server.Start()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lines := bufio.NewScanner(said)
 	for lines.Scan() && !strings.Contains(lines.Text(), "Server is ready") {
@@ -94,11 +97,18 @@ func (n *natsEngine) start(dir string) (*exec.Cmd, error) {
 	n.url = fmt.Sprintf("nats://127.0.0.1:%d", port)
 	conn, err := nats.Connect(n.url)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.program, err)
+		return fmt.Errorf("%s: %w", n.program, err)
 	}
 	n.js, err = jetstream.New(conn)
-	return cmd, err
+	return err
 }
+
+func (n *natsEngine) stop() {
+	_ = n.server.Process.Kill()
+	_ = n.server.Wait()
+}
+
+func (n *natsEngine) pid() int { return n.server.Process.Pid }
 
 func (n *natsEngine) fresh(ctx context.Context) error {
 	if err := n.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -115,12 +125,12 @@ func (n *natsEngine) flags() []string {
 
 func (n *natsEngine) own() (role string, flags []string) { return roleNATS, []string{"-url", n.url} }
 
-func (n *natsEngine) last(ctx context.Context) (at time.Time, records uint64, err error) {
+func (n *natsEngine) last(ctx context.Context) (at time.Time, err error) {
 	info, err := n.log.Info(ctx)
 	if err != nil {
-		return at, 0, err
+		return at, err
 	}
-	return info.State.LastTime, info.State.Msgs, nil
+	return info.State.LastTime, nil
 }
 
 func (n *natsEngine) follow(ctx context.Context, ready func(), take func(data []byte)) error {

@@ -28,6 +28,9 @@ type latency struct{ p50, p99 float64 }
 
 // latencies measures both ways.
 func (b *bench) latencies(t *table) error {
+	if err := b.engine.fresh(context.Background()); err != nil {
+		return err
+	}
 	direct, err := b.latency(b.engine.sender(tagCount), func(data []byte, take func([]byte)) error {
 		take(data)
 		return nil

@@ -8,7 +8,8 @@
 //	go run ./cmd/bridge -bridge ../bin/tagbus-bridge -nats-server $(CGO_ENABLED=0 go -C ../bridge tool -modfile=tools/go.mod -n nats-server)
 //
 // Both take turns, each time with an empty log. The publisher on the bus, the bridge, the client and the server are a process
-// each. A rate is that of messages from the first one published until the server has stored the last one. The table has medians
+// each. A rate is that of messages from the first one published until the server has stored the last one; until the client, or the
+// bridge, has ended where the server does not tell. The table has medians
 // over all rounds, and the median of the ratios within a round.
 package main
 
@@ -28,6 +29,7 @@ func init() {
 // flags are those of the program.
 type flags struct {
 	bridge, natsServer string
+	only               string
 	rounds             int
 	seconds            float64
 
@@ -40,6 +42,7 @@ func main() {
 	var f flags
 	flag.StringVar(&f.bridge, "bridge", "../bin/tagbus-bridge", "the program tagbus-bridge")
 	flag.StringVar(&f.natsServer, "nats-server", "", "the program nats-server")
+	flag.StringVar(&f.only, "only", "", "nats.go or franz-go; default: both")
 	flag.IntVar(&f.rounds, "rounds", 5, "how often each is measured")
 	flag.Float64Var(&f.seconds, "seconds", 3, "how long each publishes")
 	flag.StringVar(&f.role, "role", "", "for the program itself")
@@ -61,6 +64,10 @@ func (f *flags) run() error {
 		return play(&busSender{dir: f.bus, tags: f.tags}, f.size, length)
 	case roleNATS:
 		return play(&natsSender{url: f.url, tags: f.tags}, f.size, length)
+	case roleKafka:
+		return play(&kafkaSender{url: f.url, tags: f.tags}, f.size, length)
+	case roleBroker:
+		return serve()
 	}
-	return measure(f, []engine{&natsEngine{program: f.natsServer}})
+	return measure(f, []engine{&natsEngine{program: f.natsServer}, &kafkaEngine{}})
 }

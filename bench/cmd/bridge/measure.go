@@ -45,13 +45,15 @@ type result struct {
 type bench struct {
 	*flags
 	engine engine
-	server int // its process
 	bus    string
 }
 
 // measure measures all, and prints the tables.
 func measure(f *flags, engines []engine) error {
 	for _, e := range engines {
+		if f.only != "" && f.only != e.name() {
+			continue
+		}
 		dir, err := os.MkdirTemp("", "bench-bridge-")
 		if err != nil {
 			return err
@@ -65,12 +67,11 @@ func measure(f *flags, engines []engine) error {
 }
 
 func measureEngine(f *flags, e engine, dir string) error {
-	server, err := e.start(filepath.Join(dir, "server"))
-	if err != nil {
+	if err := e.start(filepath.Join(dir, "server")); err != nil {
 		return err
 	}
-	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
-	b := &bench{flags: f, engine: e, server: server.Process.Pid, bus: filepath.Join(dir, "bus")}
+	defer e.stop()
+	b := &bench{flags: f, engine: e, bus: filepath.Join(dir, "bus")}
 	t := newTable(e.name())
 	for round := range f.rounds {
 		for i, w := range works {
@@ -104,7 +105,7 @@ func (b *bench) throughBridge(w work) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	server := processorTime(b.server)
+	server := processorTime(b.engine.pid())
 	p, did, err := b.play(w.size, roleBus, "-bus", b.bus)
 	if err != nil {
 		return r, errors.Join(err, bridge.kill())
@@ -120,7 +121,8 @@ func (b *bench) throughBridge(w work) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	r, err = b.result(did, used, processorTime(b.server)-server)
+	did.Ended = time.Now()
+	r, err = b.result(did, sum.Records, used, processorTime(b.engine.pid())-server)
 	r.publisher = publisher.Seconds() * 1e6 / float64(did.Messages)
 	return r, err
 }
@@ -130,7 +132,7 @@ func (b *bench) byClient(w work) (r result, err error) {
 	if err := b.engine.fresh(context.Background()); err != nil {
 		return r, err
 	}
-	server := processorTime(b.server)
+	server := processorTime(b.engine.pid())
 	role, flags := b.engine.own()
 	p, did, err := b.play(w.size, role, flags...)
 	if err != nil {
@@ -140,12 +142,15 @@ func (b *bench) byClient(w work) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	return b.result(did, used, processorTime(b.server)-server)
+	return b.result(did, did.Messages, used, processorTime(b.engine.pid())-server)
 }
 
 // result says how fast messages were stored, and what one took.
-func (b *bench) result(did played, writer, server time.Duration) (r result, err error) {
-	at, records, err := b.engine.last(context.Background())
+func (b *bench) result(did played, records uint64, writer, server time.Duration) (r result, err error) {
+	at, err := b.engine.last(context.Background())
+	if at.IsZero() {
+		at = did.Ended
+	}
 	took, n := at.Sub(did.Began).Seconds(), float64(did.Messages)
 	return result{rate: n / took, records: float64(records) / took, writer: writer.Seconds() * 1e6 / n, server: server.Seconds() * 1e6 / n}, err
 }

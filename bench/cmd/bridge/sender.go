@@ -113,6 +113,7 @@ func (n *natsSender) finish() error {
 type played struct {
 	Messages uint64    `json:"messages"`
 	Began    time.Time `json:"began"`
+	Ended    time.Time `json:"ended"`
 }
 
 // play publishes for a time after a line on standard input, and prints what that was.
@@ -135,5 +136,6 @@ func play(s sender, size int, length time.Duration) error {
 	if err := s.finish(); err != nil {
 		return err
 	}
+	did.Ended = time.Now()
 	return json.NewEncoder(os.Stdout).Encode(did)
 }

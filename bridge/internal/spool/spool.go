@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"sync"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/internal/sanitize"
@@ -102,7 +103,8 @@ func Open(disk Disk, log string, limit int64) (*Spool, error) {
 		s.unread = append(s.unread, seg)
 		s.number = n
 	}
-	s.number++
+	// Segments that were set aside keep their names: a number comes once.
+	s.number = max(s.number+1, uint64(max(0, time.Now().UnixMilli())))
 	return s, nil
 }
 

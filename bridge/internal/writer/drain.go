@@ -244,7 +244,7 @@ func (w *Writer) rejoin() {
 	})
 	w.spooling, w.behind = false, 0
 	w.all(w.rejoinChain)
-	w.damage = false
+	w.damage, w.full = false, false
 	if !w.awayAt.IsZero() {
 		w.endAway(w.awayAt)
 	}

@@ -9,6 +9,9 @@ import (
 	"tagbus/bridge/durable"
 )
 
+// mostText is the most bytes of an error: what it names was written by others.
+const mostText = 4096
+
 // ForeignError means that the log has something under a key that a bridge has not written, or that a
 // newer one has.
 type ForeignError struct {
@@ -20,7 +23,7 @@ type ForeignError struct {
 
 // Error names the place and the cause.
 func (e *ForeignError) Error() string {
-	return sanitize.Linef("bridge: %s: entry %d, of tag %v and publisher %s: %v", e.Log, e.Position, e.Key.Tag, e.Key.Instance, e.Err)
+	return sanitize.Cut(sanitize.Linef("bridge: %s: entry %d, of tag %v and publisher %s: %v", e.Log, e.Position, e.Key.Tag, e.Key.Instance, e.Err), mostText)
 }
 
 // Unwrap returns the cause.

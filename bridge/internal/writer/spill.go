@@ -5,6 +5,7 @@ package writer
 import (
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"tagbus/bridge/internal/spool"
@@ -25,6 +26,30 @@ const (
 
 // closePatience is how long the spool may take at the end.
 const closePatience = 5 * time.Second
+
+// spooler is the state of what goes to the spool, and comes back.
+type spooler struct {
+	disk     sync.Cond        // there may be something for spill or drain
+	disks    sync.WaitGroup   // of these, which may wait for the file system for ever
+	spooling bool             // what comes waits behind what is in the spool
+	drained  int              // bytes of Held that the spool has
+	behind   int              // bytes of Held in back
+	barren   bool             // none of these may go to the spool now
+	onWay    []moved          // records that are being written to the spool; nil: none
+	read     []*spool.Segment // that were read, or are, and have records which are not stored
+
+	putting, reading time.Time // since when a call for the spool has not returned; zero: none is made
+	watching         bool      // lookAtSpool comes
+
+	spoolRests bool // it has refused something
+	told       bool // that it fails is told
+	full       bool // that it is full is told
+	damage     bool // some of it could not be read
+	dead       bool // it is not used any more
+	closing    bool
+	save       bool      // all that waits goes there at the end
+	awayAt     time.Time // when EndAway was called
+}
 
 // moved is a record on its way to the spool.
 type moved struct {
@@ -221,15 +246,15 @@ func (w *Writer) giveBack(some []moved) {
 
 // restSpool gives the spool nothing for a while.
 func (w *Writer) restSpool(err error) {
-	if !w.told {
-		w.told = true
+	told, pause := &w.told, 10*w.cfg.RetryMax
+	if errors.Is(err, spool.ErrFull) {
+		told, pause = &w.full, w.cfg.RetryMax
+	}
+	if !*told {
+		*told = true
 		w.report(err)
 	}
 	w.spoolRests = true
-	pause := w.cfg.RetryMax
-	if !errors.Is(err, spool.ErrFull) {
-		pause *= 10
-	}
 	time.AfterFunc(pause, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()

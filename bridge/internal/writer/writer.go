@@ -104,29 +104,6 @@ type Writer struct {
 	running sync.WaitGroup
 }
 
-// spooler is the state of what goes to the spool, and comes back.
-type spooler struct {
-	disk     sync.Cond        // there may be something for spill or drain
-	disks    sync.WaitGroup   // of these, which may wait for the file system for ever
-	spooling bool             // what comes waits behind what is in the spool
-	drained  int              // bytes of Held that the spool has
-	behind   int              // bytes of Held in back
-	barren   bool             // none of these may go to the spool now
-	onWay    []moved          // which; nil: none
-	read     []*spool.Segment // that were read, or are, and have records which are not stored
-
-	putting, reading time.Time // since when a call for the spool has not returned; zero: none is made
-	watching         bool      // lookAtSpool comes
-
-	spoolRests bool // it has refused something
-	told       bool // that it takes nothing
-	damage     bool // some of it cannot be read
-	dead       bool // it is not used any more
-	closing    bool
-	save       bool      // all that waits goes there at the end
-	awayAt     time.Time // when EndAway was called
-}
-
 // source is what is known of one publisher.
 type source struct {
 	chains map[tags.Tag]*chain
@@ -264,64 +241,4 @@ func (w *Writer) fail(err error) {
 		close(w.failed)
 		w.work.Signal()
 	}
-}
-
-// Close ends the chains as Stopped, waits until all is stored, and ends the writer. The log stays open.
-//
-//   - Errors: an *UnwrittenError, when ctx ends or the writer has failed before.
-func (w *Writer) Close(ctx context.Context) error {
-	w.mu.Lock()
-	w.learnAll()
-	now := time.Now()
-	for _, s := range w.sources {
-		for _, c := range s.chains {
-			if !c.resumed && !c.ended {
-				w.mark(c, record.End, record.Stopped, now, "")
-			}
-		}
-	}
-	idle := make(chan struct{})
-	w.idle = idle
-	w.settle()
-	w.mu.Unlock()
-	var cause error
-	select {
-	case <-idle:
-	case <-w.failed:
-		cause = w.Err()
-	case <-ctx.Done():
-		cause = context.Cause(ctx)
-	}
-	w.closeSpool(cause != nil)
-	w.mu.Lock()
-	w.over = true
-	w.work.Signal()
-	messages := w.unwritten()
-	w.mu.Unlock()
-	w.halt()
-	w.running.Wait()
-	if cause != nil {
-		e := &UnwrittenError{Log: w.cfg.Log.Name(), Messages: messages, Err: cause}
-		if s := w.cfg.Spool; s != nil {
-			e.Spool = s.Name()
-			_, e.Spooled = s.Size()
-		}
-		return e
-	}
-	return nil
-}
-
-// unwritten returns how many messages are neither stored nor in the spool.
-func (w *Writer) unwritten() (n uint64) {
-	for _, s := range w.sources {
-		for _, c := range s.chains {
-			n += c.messages()
-		}
-	}
-	for _, m := range w.onWay {
-		if !m.copy && m.it.kind == record.Messages {
-			n += m.it.next - m.it.first
-		}
-	}
-	return n
 }

@@ -11,6 +11,7 @@ import (
 var flagNames = strings.NewReplacer(
 	"bridge/out: invalid configuration: ", "",
 	"bridge/in: invalid configuration: ", "",
+	"bridge/convert: invalid configuration: ", "",
 	"bridge/jetstream: invalid configuration: ", "",
 	"bridge/kafka: invalid configuration: ", "",
 	"Subscription: ", "",
@@ -18,6 +19,8 @@ var flagNames = strings.NewReplacer(
 	"HeldBytes is", "--held-bytes is",
 	"RecordBytes is", "--record-bytes is",
 	"RecordMessages is", "--record-messages is",
+	"WindowBytes is", "--window is",
+	"MaxChains is", "--max-chains is",
 	"Absence is", "--absence is",
 	"Speed is", "--speed is",
 	"Subscribers is", "--wait-subscribers is",
