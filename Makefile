@@ -28,7 +28,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help elsewhere search build build-bridge build-etcd lib lib-etcd demo demo-bridge demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults faults-check soak house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help elsewhere search build build-bridge build-etcd lib lib-etcd demo demo-bridge demo-etcd release release-check test test-all limits members site docs verbs web screenshot race invariants flake faults faults-check soak house lint fmt gobench bench bench-full bench-doc bench-add bench-bridge bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +52,7 @@ demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
 
 demo-bridge: build build-bridge ## from one bus over NATS JetStream to another, with kills of bridge and server, under a minute
-	@scripts/demo-bridge.sh bin "$$(go -C bridge tool -modfile=tools/go.mod -n nats-server)"
+	@scripts/demo-bridge.sh bin "$$(CGO_ENABLED=0 go -C bridge tool -modfile=tools/go.mod -n nats-server)"
 
 demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one of them killed in the middle, under a minute
 	@scripts/demo-etcd.sh bin
@@ -166,6 +166,9 @@ bench-check: ## that every system of bench works and verifies, in a minute; meas
 	cd bench && go mod tidy -diff && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 BENCH_OUT="$$PWD/out" go test ./...
 	$(BENCHRUN) -profile tiny -patience 0s -strict -command 'make bench-check'
 	cd bench && CGO_ENABLED=0 go run ./cmd/bindings -check -only '$(ONLY)'
+
+bench-bridge: build-bridge ## tagbus-bridge beside the client of the log's engine, with goals; three minutes
+	cd bench && CGO_ENABLED=0 go run ./cmd/bridge -nats-server "$$(CGO_ENABLED=0 go -C ../bridge tool -modfile=tools/go.mod -n nats-server)"
 
 crowd: ## what it costs to look at 1,000 publishers and 1,000 subscribers; three minutes on an idle machine
 	cd bench && CGO_ENABLED=0 go run ./cmd/crowd -apart && CGO_ENABLED=0 go run ./cmd/crowd

@@ -13,6 +13,7 @@ require (
 	github.com/pebbe/zmq4 v1.4.0
 	golang.org/x/sys v0.49.0
 	tagbus v0.0.0
+	tagbus/bridge v0.0.0
 )
 
 require (
@@ -79,8 +80,11 @@ require (
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
-	github.com/pierrec/lz4/v4 v4.1.22 // indirect
+	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
+	github.com/twmb/franz-go v1.22.3
+	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
+	github.com/twmb/franz-go/pkg/kmsg v1.15.1
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
@@ -91,5 +95,7 @@ require (
 )
 
 replace tagbus => ../
+
+replace tagbus/bridge => ../bridge
 
 replace tagbus/directory/etcd => ../directory/etcd

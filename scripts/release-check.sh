@@ -51,7 +51,8 @@ archive() {
     programs=(publisher subscriber tagbus)
     if [ $arch != arm7 ]; then
       tar -C "$tmp/$name" --strip-components=1 -xzf "dist/tagbus-etcd_${VERSION#v}_linux_$arch.tar.gz"
-      programs+=(publisher-etcd subscriber-etcd tagbus-etcd tagbus-directory)
+      tar -C "$tmp/$name" --strip-components=1 -xzf "dist/tagbus-bridge_${VERSION#v}_linux_$arch.tar.gz"
+      programs+=(publisher-etcd subscriber-etcd tagbus-etcd tagbus-directory tagbus-bridge)
     fi
     for other in "${programs[@]}"; do
       if grep -qa '/ld-linux' "$tmp/$name/$other"; then
@@ -65,16 +66,17 @@ archive() {
   says_version "$tmp/$name/tagbus"
   says_version "$tmp/$name/tagbus-etcd"
   says_version "$tmp/$name/tagbus-directory"
+  says_version "$tmp/$name/tagbus-bridge"
   "$tmp/$name/demo.sh" "$tmp/$name"
   "$tmp/$name/demo-etcd.sh" "$tmp/$name"
   # Of one processor: packing takes most of the time, and is the same for each. What the same compilers make twice
   # from the same recipe is the same, whatever the programs do: then it is not made again.
   { go version; cc --version; } >"$tmp/compilers"
-  local recipe=("$tmp/compilers" go.mod directory/etcd/go.mod bindings/c bindings/cpp deploy scripts tools/{licences,release,wheel,go.mod}
+  local recipe=("$tmp/compilers" go.mod directory/etcd/go.mod bridge/go.mod bindings/c bindings/cpp deploy scripts tools/{licences,release,wheel,go.mod}
     tools/docs/{package-lock.json,.vitepress/config.mjs,.vitepress/theme})
   if scripts/passed.sh is release-twice "${recipe[@]}"; then return; fi
   KEPT=no DIST="$tmp/again" ARCHS=amd64 scripts/release.sh >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the second release failed"; }
-  [ "$(wc -l <"$tmp/again/SHA256SUMS")" -eq 15 ] || fail "the second release has other files: $(cat "$tmp/again/SHA256SUMS")"
+  [ "$(wc -l <"$tmp/again/SHA256SUMS")" -eq 18 ] || fail "the second release has other files: $(cat "$tmp/again/SHA256SUMS")"
   other=$(grep -vxFf dist/SHA256SUMS "$tmp/again/SHA256SUMS") && fail "the second release differs: $other"
   scripts/passed.sh note release-twice "${recipe[@]}"
   rm -rf "$tmp/again"
@@ -90,13 +92,15 @@ deb() {
   wait "$debian" || { tail -n 5 "$tmp/debian"; fail "debootstrap failed"; }
   cp dist/tagbus_*_amd64.deb "$tmp/root/tmp/tagbus.deb"
   cp dist/tagbus-etcd_*_amd64.deb "$tmp/root/tmp/tagbus-etcd.deb"
+  cp dist/tagbus-bridge_*_amd64.deb "$tmp/root/tmp/tagbus-bridge.deb"
   if inside "$tmp/root" dpkg -i /tmp/tagbus-etcd.deb >/dev/null 2>&1; then fail "tagbus-etcd is installed without tagbus"; fi
   inside "$tmp/root" dpkg --purge tagbus-etcd
-  inside "$tmp/root" dpkg -i /tmp/tagbus.deb /tmp/tagbus-etcd.deb
-  inside "$tmp/root" dpkg --verify tagbus tagbus-etcd
+  inside "$tmp/root" dpkg -i /tmp/tagbus.deb /tmp/tagbus-etcd.deb /tmp/tagbus-bridge.deb
+  inside "$tmp/root" dpkg --verify tagbus tagbus-etcd tagbus-bridge
   says_version inside "$tmp/root" publisher
   says_version inside "$tmp/root" tagbus
   says_version inside "$tmp/root" tagbus-directory
+  says_version inside "$tmp/root" tagbus-bridge
   # shellcheck disable=SC2016 # the shell inside expands it
   inside "$tmp/root" sh -ec 'for what in publisher subscriber; do
     cp /usr/share/doc/tagbus/examples/$what-demo.env /etc/tagbus/
@@ -105,6 +109,12 @@ deb() {
   done
   man -w tagbus
   man -w tagbus-etcd
+  for what in out in; do
+    cp /usr/share/doc/tagbus-bridge/examples/bridge-$what-demo.env /etc/tagbus/
+    systemd-analyze verify --recursive-errors=no tagbus-bridge-$what@demo.service
+  done
+  man -w tagbus-bridge
+  bash -n /usr/share/bash-completion/completions/tagbus-bridge
   systemd-analyze verify --recursive-errors=no tagbus-directory.service
   tagbus completion bash | cmp - /usr/share/bash-completion/completions/tagbus'
   # The user of the services runs the demo, from what the package has installed.
@@ -112,7 +122,7 @@ deb() {
   inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus-etcd/examples/demo-etcd.sh /usr/bin
   if can "The services, in a virtual machine" qemu-system-x86_64; then test/services/run.sh "$tmp/root"; fi
   rm "$tmp"/root/etc/tagbus/*.env "$tmp"/root/tmp/tagbus*.deb
-  inside "$tmp/root" dpkg --purge tagbus-etcd tagbus
+  inside "$tmp/root" dpkg --purge tagbus-bridge tagbus-etcd tagbus
   left=$(find "$tmp/root" -path "$tmp/root/var/log" -prune -o -name '*tagbus*' -print)
   [ -z "$left" ] || fail "the package leaves behind: $left"
 }
@@ -152,7 +162,7 @@ rpm_package() {
   local lib=$tmp/rpm/usr/lib64 program=$tmp/first-rpm
   mkdir "$tmp/rpm"
   rpm --root "$tmp/rpm" --ignorearch --nodeps --noscripts -i dist/*.x86_64.rpm dist/*.noarch.rpm
-  rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus tagbus-etcd libtagbus libtagbus-etcd libtagbus-devel python3-tagbus
+  rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus tagbus-etcd tagbus-bridge libtagbus libtagbus-etcd libtagbus-devel python3-tagbus
   # Where the folder of the rpms stands in for a host of rpm, a program is built as there.
   awk '/^```/ { on = $0 == "```c" && !n++; next } on' docs/c.md | sed "s|/tmp/bus|$tmp/bus-c|" >"$program.c"
   # shellcheck disable=SC2046 # words
@@ -162,7 +172,9 @@ rpm_package() {
 import importlib.metadata, tagbus
 with tagbus.Bus("'"$tmp"'/bus-rpm"): print("  tagbus", importlib.metadata.version("tagbus"), "of the rpm")'
   rpm --root "$tmp/rpm" -q --requires tagbus-etcd | grep -q '^tagbus = ' || fail "the rpm tagbus-etcd does not need tagbus"
+  rpm --root "$tmp/rpm" -q --requires tagbus-bridge | grep -q '^tagbus = ' || fail "the rpm tagbus-bridge does not need tagbus"
   says_version "$tmp/rpm/usr/bin/tagbus-directory"
+  says_version "$tmp/rpm/usr/bin/tagbus-bridge"
   says_version "$tmp/rpm/usr/bin/publisher"
   says_version "$tmp/rpm/usr/bin/tagbus"
 }
@@ -174,6 +186,8 @@ container() {
       -f deploy/container/Containerfile dist/linux >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the image for $arch failed"; }
     buildah "${storage[@]}" bud --isolation chroot --platform "linux/$arch" -t "tagbus-directory:$arch" \
       -f deploy/container/Containerfile.directory dist/linux >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the image of the directory for $arch failed"; }
+    buildah "${storage[@]}" bud --isolation chroot --platform "linux/$arch" -t "tagbus-bridge:$arch" \
+      -f deploy/container/Containerfile.bridge dist/linux >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the image of the bridge for $arch failed"; }
   done
   name=$(buildah "${storage[@]}" from tagbus:amd64)
   local run=(timeout 300 buildah "${storage[@]}" run --isolation chroot -v "$tmp/bus:/bus" "$name" --)
@@ -188,6 +202,8 @@ container() {
   mkdir "$tmp/data"
   chown 10001 "$tmp/data"
   says_version timeout 300 buildah "${storage[@]}" run --isolation chroot -v "$tmp/data:/data" "$name" -- tagbus-directory
+  name=$(buildah "${storage[@]}" from tagbus-bridge:amd64)
+  says_version timeout 300 buildah "${storage[@]}" run --isolation chroot "$name" -- tagbus-bridge
 }
 
 printf '== The release\n'

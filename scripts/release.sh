@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes what a release consists of, below a folder: for each processor an archive with static
-# programs, a deb and an rpm, the same of the programs with etcd (tagbus-etcd), deb and rpm of the
+# programs, a deb and an rpm, the same of the programs with etcd (tagbus-etcd) and of tagbus-bridge, deb and rpm of the
 # C library and of the Python package, a wheel of that, and SHA256SUMS. The same commit gives the same bytes
 # with the same compilers. The archives have the site of the documents,
 # which needs Node.js and npm (scripts/docs.sh): without them it fails, unless DOCS=no. A library
@@ -99,9 +99,11 @@ libraries() {
 
 rm -rf "$dist" && mkdir "$dist"
 go run ./cmd/internal/pages "$dist/pages" "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
-gzip -n -9 "$dist"/pages/man/*.1
+go -C bridge run ./cmd/internal/pages "$dist/pages-bridge" "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
+gzip -n -9 "$dist"/pages/man/*.1 "$dist"/pages-bridge/man/*.1
 go -C tools run ./licences .. ./cmd/publisher ./cmd/subscriber ./cmd/tagbus >"$dist/LICENSES"
 go -C tools run ./licences ../directory/etcd ./cmd/... >"$dist/LICENSES-etcd"
+go -C tools run ./licences ../bridge ./cmd/tagbus-bridge >"$dist/LICENSES-bridge"
 mkdir -p "$dist/docs/adr"
 cp docs/*.md docs/*.png docs/*.svg "$dist/docs/"
 cp docs/adr/*.md "$dist/docs/adr/"
@@ -116,7 +118,7 @@ for ARCH in ${ARCHS:-amd64 arm64 arm7}; do
   # Front ends with a Zynq are arm7: armhf in Debian's words, armv7hl in those of rpm.
   GOOS=linux GOARCH=${ARCH%7} GOARM=7 go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
   cp -r "$dist"/pages/* "$dist/LICENSES" "$dist/docs" deploy/wireshark scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
-  cp deploy/systemd/tagbus.conf deploy/systemd/*@.service deploy/systemd/*-demo.env "$STAGE/systemd/"
+  cp deploy/systemd/tagbus.conf deploy/systemd/tagbus-{publisher,subscriber}@.service deploy/systemd/{publisher,subscriber}-demo.env "$STAGE/systemd/"
   archive "tagbus_${VERSION#v}_linux_$ARCH" "$STAGE"
   package nfpm
   if [ "$ARCH" = arm7 ]; then continue; fi # etcd itself is not supported on 32 bits
@@ -129,10 +131,19 @@ for ARCH in ${ARCHS:-amd64 arm64 arm7}; do
   cp scripts/demo-etcd.sh LICENSE NOTICE "$STAGE/etcd/"
   cp deploy/systemd/*directory* "$STAGE/etcd/systemd/"
   archive "tagbus-etcd_${VERSION#v}_linux_$ARCH" "$STAGE/etcd"
-  # It needs the package tagbus of the same version, as each kind of package writes that.
+  # The same goes for this one.
+  mkdir -p "$STAGE/bridge/systemd"
+  GOOS=linux GOARCH=$ARCH go -C bridge build "${build[@]}" -ldflags "-s -w -X tagbus/internal/build.release=$VERSION" \
+    -o "$STAGE/bridge/" ./cmd/tagbus-bridge
+  cp "$dist/LICENSES-bridge" "$STAGE/bridge/LICENSES"
+  cp -r "$dist"/pages-bridge/* LICENSE NOTICE "$STAGE/bridge/"
+  cp deploy/systemd/*bridge-* "$STAGE/bridge/systemd/"
+  archive "tagbus-bridge_${VERSION#v}_linux_$ARCH" "$STAGE/bridge"
+  # Both need the package tagbus of the same version, as each kind of package writes that.
   DEB_VERSION=$(cd "$dist" && echo tagbus_*"_$ARCH.deb" | cut -d _ -f 2)
   RPM_VERSION=$(cd "$dist" && echo tagbus-[0-9]*.rpm | cut -d ' ' -f 1 | cut -d - -f 2)
   package nfpm-etcd
+  package nfpm-bridge
   libraries
 done
 (cd "$dist" && shopt -s nullglob && sha256sum -- *.tar.gz *.deb *.rpm *.whl >SHA256SUMS && cat SHA256SUMS)

@@ -155,6 +155,8 @@ once() {
     (
       failed=0
       other directory/etcd "${args[@]}" $members || failed=1
+      # The server of its tests is built here, or the first of them would wait for it.
+      CGO_ENABLED=0 go -C bridge tool -modfile=tools/go.mod -n nats-server >/dev/null || failed=1
       other bridge "${args[@]}" ./... || failed=1
       exit $failed
     ) >"$work/others" &

@@ -40,6 +40,10 @@ type Config struct {
 	// OnProblem is told when a log that is followed is away. Default: nothing.
 	OnProblem func(error)
 
+	// OnPublisher is told the publisher when it is open, for its state and its metrics. Its error ends the run. Default:
+	// nothing.
+	OnPublisher func(*bus.Publisher) error
+
 	// Publisher is the configuration of the publisher. Its Tags must be empty: they are those in the log.
 	Publisher bus.PublisherConfig
 }

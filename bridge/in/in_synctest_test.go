@@ -84,6 +84,13 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
+// run publishes a log, and returns when the subscriber has been told all of it.
+func (s *site) run(log durable.Log, cfg in.Config) (in.Report, error) {
+	s.t.Helper()
+	defer synctest.Wait()
+	return in.Run(s.t.Context(), s, log, cfg)
+}
+
 // fill is a log that is being filled.
 type fill struct {
 	t    *testing.T
@@ -143,7 +150,7 @@ func TestRun_publishesWhatIsInTheLog(t *testing.T) {
 		f.messages(2, 1, time.Now(), "x")
 		f.messages(1, 12, time.Now(), "d") // 10 and 11 are nowhere
 		f.mark(1, record.Record{Kind: record.End, First: 13, How: record.Vanished})
-		report, err := in.Run(t.Context(), s, f.log, config)
+		report, err := s.run(f.log, config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +175,7 @@ func TestRun_keepsThePace(t *testing.T) {
 		f.messages(2, 1, time.Now().Add(time.Second), "late", "x")
 		cfg := config
 		cfg.Speed = 2
-		if _, err := in.Run(t.Context(), s, f.log, cfg); err != nil {
+		if _, err := s.run(f.log, cfg); err != nil {
 			t.Fatal(err)
 		}
 		var got []time.Duration
@@ -254,7 +261,7 @@ func TestRun_names(t *testing.T) {
 		f, s := newFill(t), newSite(t)
 		f.messages(1, 1, time.Now(), "a")
 		f.add(1, []byte("something else"))
-		_, err := in.Run(t.Context(), s, f.log, config)
+		_, err := s.run(f.log, config)
 		var read *in.ReadError
 		var format *record.FormatError
 		if !errors.As(err, &read) || read.Position != 2 || !errors.As(err, &format) || !strings.Contains(err.Error(), "memory: entry 2: ") {

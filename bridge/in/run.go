@@ -257,6 +257,11 @@ func (r *run) serve(set tags.Set) (err error) {
 	if r.publisher, err = r.open.NewPublisher(cfg); err != nil {
 		return err
 	}
+	if tell := r.cfg.OnPublisher; tell != nil {
+		if err := tell(r.publisher); err != nil {
+			return err
+		}
+	}
 	if n := r.cfg.Subscribers; n > 0 {
 		return r.publisher.WaitSubscribers(r.ctx, n, set)
 	}

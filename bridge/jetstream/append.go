@@ -3,6 +3,7 @@
 package jetstream
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -50,6 +51,8 @@ func (l *Log) register(a durable.Append) (n uint64, err error) {
 		return 0, l.refused
 	case l.over:
 		return 0, durable.ErrClosed
+	case l.copy != "":
+		return 0, l.refuse("stream %s is a copy of stream %s, and takes no records: name that one", l.cfg.Stream, l.copy)
 	}
 	l.last++
 	l.flights[l.last] = flight{a.Done, time.Now().Add(l.cfg.AckTimeout)}
@@ -102,6 +105,36 @@ func (l *Log) watchTimes() {
 	}
 }
 
+// absence is how long a stream may seem not to exist.
+const absence = time.Second
+
+// watchStream looks for the stream when none has taken a record: one that was deleted comes back by its owner only.
+func (l *Log) watchStream() {
+	missed := false
+	for {
+		select {
+		case <-l.absent:
+		case <-l.closed:
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), l.cfg.AckTimeout)
+		_, err := l.js.Stream(ctx, l.cfg.Stream)
+		cancel()
+		gone := errors.Is(err, jetstream.ErrStreamNotFound)
+		if gone && missed {
+			l.giveUp(l.explain(err))
+			return
+		}
+		missed = gone
+		pause := time.NewTimer(absence)
+		select {
+		case <-pause.C:
+		case <-l.closed:
+		}
+		pause.Stop()
+	}
+}
+
 // acknowledgement is what a stream answers.
 type acknowledgement struct {
 	Stream   string              `json:"stream"`
@@ -122,6 +155,10 @@ func (l *Log) onAck(m *nats.Msg) {
 // outcome reads an acknowledgement.
 func (l *Log) outcome(m *nats.Msg) (durable.Position, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		select {
+		case l.absent <- struct{}{}:
+		default: // it is looked for
+		}
 		return 0, errNoStream
 	}
 	var a acknowledgement

@@ -24,7 +24,8 @@ type Config struct {
 	Stream string
 
 	// Subject is the pattern of the subjects: {tag} stands for the tag as 16 hexadecimal digits, and
-	// {instance} for the instance of the publisher, each as a part of its own between dots. Default
+	// {instance} for the instance of the publisher, each as a part of its own between dots. {tag>>N} may
+	// stand in more parts: the tag without its last N bits, a multiple of 4. Default
 	// "tagbus.{tag}.{instance}".
 	Subject string
 
@@ -90,6 +91,9 @@ func (c Config) options() ([]nats.Option, error) {
 		nats.Name(c.Name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // what is appended while the servers are away fails at once, and is appended again
 		nats.Timeout(c.AckTimeout),
+		// Servers that hang, or whose machine is gone, are left for others after three times the interval, and hold nothing
+		// that writes to them for longer than AckTimeout. By default these are minutes.
+		nats.PingInterval(max(c.AckTimeout, time.Second)), nats.MaxPingsOutstanding(2), nats.FlusherTimeout(c.AckTimeout),
 	}
 	switch {
 	case c.Credentials != "":

@@ -61,7 +61,7 @@ func TestLog(t *testing.T) {
 		name := fmt.Sprintf("S%d", n)
 		makeStream(t, s.URL, func(c *natsjs.StreamConfig) { c.Name, c.Subjects = name, []string{name + ".>"} })
 		return func() durable.Log {
-			return open(t, jetstream.Config{URL: s.URL, Stream: name, Subject: name + ".x.{tag}.{instance}"})
+			return open(t, jetstream.Config{URL: s.URL, Stream: name, Subject: name + ".{tag>>60}.{tag}.{instance}"})
 		}
 	})
 }
@@ -141,7 +141,7 @@ func TestConfig_Validate(t *testing.T) {
 	if errors.Is(err, jetstream.ErrInvalidConfig) == strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v, want ErrInvalidConfig without the token", err)
 	}
-	for _, subject := range []string{"x.{tag}.{tag}.{instance}", "x..{tag}.{instance}", "x.*.{tag}.{instance}", "x{tag}.{instance}", "$x.{tag}.{instance}", ""} {
+	for _, subject := range []string{"x.{tag}.{tag}.{instance}", "x..{tag}.{instance}", "x.*.{tag}.{instance}", "x{tag}.{instance}", "$x.{tag}.{instance}", "{tag>>6}.{tag}.{instance}", "{tag>>64}.{tag}.{instance}", "{tag>>16.{tag}.{instance}", "{tag>>16}.{instance}", ""} {
 		err := jetstream.Config{URL: "nats://host", Stream: "S", Subject: subject}.Validate()
 		if (err == nil) != (subject == "") {
 			t.Errorf("subject %q: got %v", subject, err)
@@ -221,5 +221,55 @@ func TestLog_Read_ofWhatIsDropped(t *testing.T) {
 	cancel()
 	if _, err := log.Last(ended, durable.Key{Instance: "ALICE"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the end of the context", err)
+	}
+}
+
+// TestLog_ofAMirror is read as the stream that it mirrors, and takes nothing.
+func TestLog_ofAMirror(t *testing.T) {
+	s := natsserver.Start(t)
+	makeStream(t, s.URL, nil)
+	makeStream(t, s.URL, func(c *natsjs.StreamConfig) {
+		c.Name, c.Subjects, c.Mirror = "COPY", nil, &natsjs.StreamSource{Name: "TAGBUS"}
+	})
+	log, mirror := open(t, jetstream.Config{URL: s.URL, Stream: "TAGBUS"}), open(t, jetstream.Config{URL: s.URL, Stream: "COPY"})
+	defer func() { _, _ = log.Close(), mirror.Close() }()
+	at, err := appendOne(log, "ALICE", 0, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range mirror.Read(t.Context(), durable.Query{Follow: true}) {
+		if err != nil || e.Position != at || string(e.Data) != "1" {
+			t.Errorf("got %q at %d, %v, want the record at %d", e.Data, e.Position, err, at)
+		}
+		break
+	}
+	if _, err := appendOne(mirror, "ALICE", at, "2"); !errors.Is(err, durable.ErrRefused) || !strings.Contains(err.Error(), "is a copy of stream TAGBUS") {
+		t.Errorf("got %v, want ErrRefused that names the other stream", err)
+	}
+}
+
+// TestLog_ofAStreamThatIsDeleted ends, and says what to do.
+func TestLog_ofAStreamThatIsDeleted(t *testing.T) {
+	t.Parallel()
+	s := natsserver.Start(t)
+	makeStream(t, s.URL, nil)
+	log := open(t, jetstream.Config{URL: s.URL, Stream: "TAGBUS"})
+	defer func() { _ = log.Close() }()
+	conn, err := nats.Connect(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, _ := natsjs.New(conn)
+	if err := js.DeleteStream(t.Context(), "TAGBUS"); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); !errors.Is(err, durable.ErrRefused); {
+		if _, err = appendOne(log, "ALICE", 0, "1"); err == nil || time.Now().After(end) {
+			t.Fatalf("got %v, want ErrRefused", err)
+		}
+	}
+	if !strings.Contains(err.Error(), "stream TAGBUS does not exist: make it") {
+		t.Errorf("got %v, want what to do", err)
 	}
 }

@@ -31,11 +31,13 @@ type Log struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	limit    int
+	copy     string // of which stream this one is a copy, that takes no records; empty: none
 
 	inbox  string // of acknowledgements: this, and the number of the flight
 	acks   *nats.Subscription
 	ticker sync.WaitGroup
 	closed chan struct{}
+	absent chan struct{} // no stream has taken a record; has room for one
 
 	mu      sync.Mutex
 	over    bool
@@ -62,7 +64,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	l := &Log{cfg: cfg, flights: make(map[uint64]flight), closed: make(chan struct{})}
+	l := &Log{cfg: cfg, flights: make(map[uint64]flight), closed: make(chan struct{}), absent: make(chan struct{}, 1)}
 	l.subjects, _ = parseSubjects(cfg.Subject) // Validate has
 	options, err := cfg.options()
 	if err != nil {
@@ -104,6 +106,7 @@ func (l *Log) begin(ctx context.Context) (err error) {
 		return l.explain(err)
 	}
 	l.ticker.Go(l.watchTimes)
+	l.ticker.Go(l.watchStream)
 	return nil
 }
 
@@ -119,8 +122,14 @@ func (l *Log) look(info *jetstream.StreamInfo) error {
 	l.limit = int(most) - headerBytes
 	all := l.subjects.all()
 	switch {
+	case c.Mirror != nil:
+		l.copy = c.Mirror.Name
+	case len(c.Sources) > 0 && len(c.Subjects) == 0:
+		l.copy = c.Sources[0].Name
 	case !slices.ContainsFunc(c.Subjects, func(s string) bool { return covers(s, all) }):
 		return l.refuse("stream %s has the subjects %q, and not %s: add it to the stream, or name another subject", l.cfg.Stream, c.Subjects, all)
+	}
+	switch {
 	case c.Retention != jetstream.LimitsPolicy:
 		return l.refuse("stream %s has the retention %v, where records go when they are read: make one with the retention limits", l.cfg.Stream, c.Retention)
 	case c.Sealed:
@@ -149,12 +158,18 @@ func (l *Log) onClosed(err error) {
 
 // onError takes what a server says about no message in particular.
 func (l *Log) onError(_ *nats.Conn, _ *nats.Subscription, err error) {
-	if !errors.Is(err, nats.ErrPermissionViolation) {
-		return
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		l.giveUp(l.explain(err))
 	}
+}
+
+// giveUp refuses all appends from now on.
+//
+//   - why: wraps durable.ErrRefused.
+func (l *Log) giveUp(why error) {
 	l.mu.Lock()
 	if l.refused == nil {
-		l.refused = l.explain(err)
+		l.refused = why
 	}
 	l.mu.Unlock()
 	l.failAll(durable.ErrClosed)

@@ -59,12 +59,12 @@ func (l *Log) Last(ctx context.Context, key durable.Key) (durable.Entry, error) 
 
 // Tails implements durable.Log.
 func (l *Log) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Entry, error] {
-	return l.read(ctx, durable.Query{Tags: set}, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	return l.read(ctx, durable.Query{Tags: set}, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
 }
 
 // Read implements durable.Log.
 func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry, error] {
-	cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
 	switch {
 	case q.Start.After > 0:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, uint64(q.Start.After)+1
@@ -75,7 +75,7 @@ func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry
 }
 
 // read yields what a consumer gets.
-func (l *Log) read(ctx context.Context, q durable.Query, cfg jetstream.OrderedConsumerConfig) iter.Seq2[durable.Entry, error] {
+func (l *Log) read(ctx context.Context, q durable.Query, cfg jetstream.ConsumerConfig) iter.Seq2[durable.Entry, error] {
 	return func(yield func(durable.Entry, error) bool) {
 		if err := l.pull(ctx, q, cfg, yield); err != nil {
 			yield(durable.Entry{}, err)
@@ -84,7 +84,7 @@ func (l *Log) read(ctx context.Context, q durable.Query, cfg jetstream.OrderedCo
 }
 
 // pull calls yield until it is false, or until the end.
-func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.OrderedConsumerConfig, yield func(durable.Entry, error) bool) error {
+func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerConfig, yield func(durable.Entry, error) bool) error {
 	stream, err := l.js.Stream(ctx, l.cfg.Stream)
 	if err != nil {
 		return l.explain(err)
@@ -97,29 +97,29 @@ func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.OrderedCo
 		return nil // there is nothing
 	}
 	cfg.FilterSubjects = l.subjects.filters(q.Tags)
-	consumer, err := stream.OrderedConsumer(ctx, cfg)
+	consumer, err := l.consumer(ctx, stream, cfg)
 	if err != nil {
-		return l.explain(err)
+		return err
 	}
 	if info := consumer.CachedInfo(); !q.Follow && info != nil && info.NumPending == 0 {
 		return nil
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxBytes(max(readAhead, 4*l.conn.MaxPayload())))
+	messages, err := consumer.Messages(jetstream.PullMaxBytes(max(readAhead, 4*l.conn.MaxPayload())), jetstream.PullHeartbeat(l.heartbeat()))
 	if err != nil {
 		return l.explain(err)
 	}
 	defer messages.Stop()
-	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
+	for n := uint64(1); ; n++ {
+		m, err := l.next(ctx, messages, q.Follow)
 		if err != nil {
-			if ended := context.Cause(ctx); ended != nil && errors.Is(err, ctx.Err()) {
-				return ended
-			}
-			return l.explain(err)
+			return err
 		}
 		meta, err := m.Metadata()
 		if err != nil {
 			return l.explain(err)
+		}
+		if meta.Sequence.Consumer != n {
+			return errSkipped
 		}
 		if q.End.Reached(durable.Position(meta.Sequence.Stream), meta.Timestamp) {
 			return nil
@@ -138,4 +138,50 @@ func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.OrderedCo
 			return nil
 		}
 	}
+}
+
+// errSkipped is the end of a reader to which the servers have sent records that did not come: the connection was lost.
+var errSkipped = errors.New("bridge/jetstream: records were lost on their way from the servers: read again behind the last one")
+
+// silence is how long servers may take for a record that there is, in terms of Config.AckTimeout.
+const silence = 3
+
+// errSilent is the end of a reader that waits for a record that there is.
+var errSilent = errors.New("bridge/jetstream: the servers send nothing of the stream: they are away, or it has no leader")
+
+// consumer makes a consumer, which the servers forget when it is not used. It ends with the server that has it: an ordered
+// one of nats.go would be made again, and again while servers hang, whatever becomes of ctx.
+func (l *Log) consumer(ctx context.Context, stream jetstream.Stream, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
+	defer cancel()
+	cfg.AckPolicy, cfg.MaxDeliver = jetstream.AckNonePolicy, 1
+	cfg.MemoryStorage, cfg.Replicas, cfg.InactiveThreshold = true, 1, time.Minute
+	c, err := stream.CreateConsumer(ctx, cfg)
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	return c, nil
+}
+
+// heartbeat is the longest silence of a server, twice which ends a reader.
+func (l *Log) heartbeat() time.Duration {
+	return min(max(l.cfg.AckTimeout, 500*time.Millisecond), 15*time.Second) // which nats.go takes
+}
+
+// next waits for a record; unless it follows, there is one.
+func (l *Log) next(ctx context.Context, messages jetstream.MessagesContext, follow bool) (jetstream.Msg, error) {
+	limited := ctx
+	if !follow {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, silence*l.cfg.AckTimeout, errSilent)
+		defer cancel()
+	}
+	m, err := messages.Next(jetstream.NextContext(limited))
+	if err != nil {
+		if ended := context.Cause(limited); ended != nil && errors.Is(err, limited.Err()) {
+			return nil, ended
+		}
+		return nil, l.explain(err)
+	}
+	return m, nil
 }

@@ -13,86 +13,172 @@ import (
 	"tagbus/bridge/durable"
 )
 
-// What stands in a pattern for a tag and an instance.
+// What stands in a pattern for a tag, for its first digits, and for an instance.
 const (
 	tagToken      = "{tag}"
+	digitsToken   = "{tag>>" // and a number of bits, and }
 	instanceToken = "{instance}"
 )
 
-// maxFilters is how many tags a reader asks for one by one. With more it reads all.
+// tagBits is the size of a tag, of which each digit has digitBits.
+const (
+	tagBits   = 64
+	digitBits = 4
+)
+
+// maxFilters is how many subjects a reader asks for one by one. With more it reads all.
 const maxFilters = 64
+
+// part is one between the dots of a pattern.
+type part struct {
+	kind  partKind
+	text  string // of a literal
+	shift int    // of a tag: the bits that are left out; 0: none
+}
+
+type partKind int
+
+const (
+	literal partKind = iota
+	ofTag
+	ofInstance
+)
 
 // subjects maps keys to subjects by a pattern, such as tagbus.{tag}.{instance}.
 type subjects struct {
-	pattern       []string
-	tag, instance int // their tokens
+	parts         []part
+	tag, instance int   // which have all of a tag, and an instance
+	shifts        []int // of the tag and its digits, ascending
 }
 
 // parseSubjects reads a pattern.
 func parseSubjects(pattern string) (s subjects, err error) {
-	s = subjects{pattern: strings.Split(pattern, "."), tag: -1, instance: -1}
-	for i, token := range s.pattern {
+	s = subjects{tag: -1, instance: -1}
+	for i, token := range strings.Split(pattern, ".") {
+		p := part{kind: ofTag}
+		digits, isDigits := strings.CutPrefix(token, digitsToken)
 		switch {
 		case token == tagToken && s.tag < 0:
 			s.tag = i
 		case token == instanceToken && s.instance < 0:
-			s.instance = i
+			s.instance, p.kind = i, ofInstance
+		case isDigits:
+			if p.shift, err = parseShift(digits); err != nil {
+				return s, fmt.Errorf("%q has the part %q: %w", pattern, token, err)
+			}
 		case token == "" || strings.ContainsAny(token, " \t\r\n*>{}$"):
 			return s, fmt.Errorf("%q has the part %q, want letters and digits, or %s and %s once each", pattern, token, tagToken, instanceToken)
+		default:
+			p = part{kind: literal, text: token}
+		}
+		s.parts = append(s.parts, p)
+		if p.kind == ofTag {
+			s.shifts = append(s.shifts, p.shift)
 		}
 	}
 	if s.tag < 0 || s.instance < 0 {
 		return s, fmt.Errorf("%q lacks %s or %s, each a part of its own between dots", pattern, tagToken, instanceToken)
 	}
+	slices.Sort(s.shifts)
 	return s, nil
 }
 
-// of returns the subject of a key.
-func (s *subjects) of(key durable.Key) string {
-	return s.with(fmt.Sprintf("%016x", uint64(key.Tag)), escape(key.Instance))
+// parseShift reads the number of bits in front of the closing brace.
+func parseShift(text string) (shift int, err error) {
+	bits, closed := strings.CutSuffix(text, "}")
+	shift, err = strconv.Atoi(bits)
+	if err != nil || !closed || shift < digitBits || shift > tagBits-digitBits || shift%digitBits != 0 {
+		return 0, fmt.Errorf("want %sN}, where N is a number of bits from %d to %d that ends with a digit: a multiple of %[2]d", digitsToken, digitBits, tagBits-digitBits)
+	}
+	return shift, nil
 }
 
+// of returns the subject of a key.
+func (s *subjects) of(key durable.Key) string { return s.with(key.Tag, 0, escape(key.Instance)) }
+
+// wildcard stands for any part of a subject.
+const wildcard = "*"
+
 // all returns the subject of all keys, with wildcards.
-func (s *subjects) all() string { return s.with("*", "*") }
+func (s *subjects) all() string { return s.with(0, tagBits, wildcard) }
 
 // filters returns the subjects that have the keys of a set, and perhaps others.
 func (s *subjects) filters(set tags.Set) []string {
-	var some []string
-	for tag := range set.All() {
-		if len(some) == maxFilters {
-			return []string{s.all()}
+	for _, shift := range s.shifts {
+		if some := s.filtersBy(set, shift); len(some) > 0 {
+			return some
 		}
-		some = append(some, s.with(fmt.Sprintf("%016x", uint64(tag)), "*"))
 	}
-	if len(some) == 0 {
-		return []string{s.all()}
-	}
-	return some
+	return []string{s.all()}
 }
 
-func (s *subjects) with(tag, instance string) string {
-	tokens := slices.Clone(s.pattern)
-	tokens[s.tag], tokens[s.instance] = tag, instance
+// filtersBy returns the subjects of tags without their last bits; nothing: there are none, or too many.
+func (s *subjects) filtersBy(set tags.Set, shift int) (some []string) {
+	next := tags.Tag(0)
+	for {
+		tag, ok := firstFrom(set, next)
+		switch {
+		case !ok:
+			return some
+		case len(some) == maxFilters:
+			return nil
+		}
+		some = append(some, s.with(tag, shift, wildcard))
+		if tag>>shift == tags.MaxTag>>shift {
+			return some
+		}
+		next = (tag>>shift + 1) << shift
+	}
+}
+
+// firstFrom returns the first tag of a set from one on.
+func firstFrom(set tags.Set, from tags.Tag) (tags.Tag, bool) {
+	for tag := range set.AllFrom(from) {
+		return tag, true
+	}
+	return 0, false
+}
+
+// with returns a subject. Parts that have more of the tag than is known are wildcards.
+//
+//   - shift: how many of the last bits of the tag are not known.
+func (s *subjects) with(tag tags.Tag, shift int, instance string) string {
+	tokens := make([]string, len(s.parts))
+	for i, p := range s.parts {
+		switch {
+		case p.kind == literal:
+			tokens[i] = p.text
+		case p.kind == ofInstance:
+			tokens[i] = instance
+		case p.shift < shift:
+			tokens[i] = wildcard
+		default:
+			tokens[i] = digits(tag, p.shift)
+		}
+	}
 	return strings.Join(tokens, ".")
 }
 
-// key returns the key of a subject.
+// digits returns the first digits of a tag.
+func digits(tag tags.Tag, shift int) string {
+	return fmt.Sprintf("%016x", uint64(tag))[:(tagBits-shift)/digitBits]
+}
+
+// key returns the key of a subject; ok is false unless it is the subject of that key.
 func (s *subjects) key(subject string) (key durable.Key, ok bool) {
 	tokens := strings.Split(subject, ".")
-	if len(tokens) != len(s.pattern) {
+	if len(tokens) != len(s.parts) {
 		return key, false
 	}
-	for i, token := range s.pattern {
-		if i != s.tag && i != s.instance && tokens[i] != token {
-			return key, false
-		}
-	}
-	n, err := strconv.ParseUint(tokens[s.tag], 16, 64)
-	if err != nil || len(tokens[s.tag]) != 16 {
+	n, err := strconv.ParseUint(tokens[s.tag], 16, tagBits)
+	if err != nil {
 		return key, false
 	}
-	instance, ok := unescape(tokens[s.instance])
-	return durable.Key{Tag: tags.Tag(n), Instance: instance}, ok
+	if key.Instance, ok = unescape(tokens[s.instance]); !ok {
+		return key, false
+	}
+	key.Tag = tags.Tag(n)
+	return key, s.of(key) == subject
 }
 
 // plain reports whether a byte of an instance stands for itself in a subject.

@@ -46,7 +46,7 @@ func (l *Log) enqueue(a durable.Append) error {
 
 // write appends what is queued, until the end.
 func (l *Log) write() {
-	defer l.writer.end(l)
+	defer l.writer.end()
 	for {
 		batch := l.dequeue()
 		if len(batch) > 0 {
@@ -118,6 +118,10 @@ func (l *Log) store(batch []durable.Append) {
 		last, ok := l.places.get(a.Key)
 		if at := position(last.partition, last.offset); ok && at != a.After || !ok && a.After != 0 {
 			a.Done(0, durable.ErrConflict)
+			continue
+		}
+		if err := l.places.room(a.Key); err != nil {
+			a.Done(0, l.failed(err))
 			continue
 		}
 		accepted = append(accepted, a)

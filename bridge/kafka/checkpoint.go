@@ -57,9 +57,9 @@ func (p place) bytes(key durable.Key) int64 { return int64(64 + len(key.Instance
 // appendPlaceKey appends the key of a place.
 func appendPlaceKey(b []byte, key durable.Key) []byte { return appendKey(append(b, placeKey), key) }
 
-// appendPlace appends the value of a place.
-func appendPlace(b []byte, topic [16]byte, p place) []byte {
-	b = append(append(b, indexVersion), topic[:]...)
+// marshalPlace returns the value of a place.
+func marshalPlace(topic [16]byte, p place) []byte {
+	b := append([]byte{indexVersion}, topic[:]...)
 	b = binary.AppendUvarint(b, uint64(p.partition))
 	b = binary.AppendUvarint(b, uint64(p.offset))
 	b = binary.AppendVarint(b, p.millis)
@@ -69,9 +69,9 @@ func appendPlace(b []byte, topic [16]byte, p place) []byte {
 	return append(append(b, 1), p.data...)
 }
 
-// appendState appends the value of a state.
-func appendState(b []byte, s *state) []byte {
-	b = append(append(b, indexVersion), s.topic[:]...)
+// marshalState returns the value of a state.
+func marshalState(s *state) []byte {
+	b := append([]byte{indexVersion}, s.topic[:]...)
 	b = append(b, s.session[:]...)
 	b = binary.AppendVarint(b, s.since)
 	for _, text := range []string{s.writer, s.id} {
@@ -142,7 +142,7 @@ func (s *scanner) head() (topic [16]byte) {
 	return topic
 }
 
-// parsePlace undoes appendPlace.
+// parsePlace undoes marshalPlace.
 func parsePlace(b []byte) (topic [16]byte, p place, err error) {
 	s := scanner{b: b}
 	topic = s.head()
@@ -159,7 +159,7 @@ func parsePlace(b []byte) (topic [16]byte, p place, err error) {
 	return topic, p, s.err
 }
 
-// parseState undoes appendState.
+// parseState undoes marshalState.
 func parseState(b []byte) (st state, err error) {
 	s := scanner{b: b}
 	st.topic = s.head()

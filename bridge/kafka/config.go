@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -69,6 +70,10 @@ type Config struct {
 	// CheckpointBytes is how much is written before the index is brought up to date. A start reads
 	// the index, and about as much of Topic. Default 16 MiB; 1 to 1 TiB.
 	CheckpointBytes int64
+
+	// MaxKeys is how many publishers and tags the topic may have records of, for each of which a bridge
+	// keeps some 300 bytes, as does a reader that asks for the last records. Default 4,194,304; 1 to 2^31-1.
+	MaxKeys int
 }
 
 func (c Config) withDefaults() Config {
@@ -78,6 +83,7 @@ func (c Config) withDefaults() Config {
 	validate.Default(&c.Mechanism, MechanismScram512)
 	validate.Default(&c.AckTimeout, 5*time.Second)
 	validate.Default(&c.CheckpointBytes, 16<<20)
+	validate.Default(&c.MaxKeys, 1<<22)
 	return c
 }
 
@@ -108,6 +114,7 @@ func (c Config) Validate() error {
 	}
 	validate.Within(&v, "AckTimeout", c.AckTimeout, 100*time.Millisecond, maxAck)
 	validate.Within(&v, "CheckpointBytes", c.CheckpointBytes, 1, 1<<40)
+	validate.Within(&v, "MaxKeys", c.MaxKeys, 1, math.MaxInt32)
 	return v.Err()
 }
 
@@ -152,7 +159,7 @@ func (c Config) mechanism() sasl.Mechanism {
 // client returns a client of the brokers.
 func (c Config) client(more ...kgo.Opt) (*kgo.Client, error) {
 	options := []kgo.Opt{
-		kgo.SeedBrokers(c.brokers()...), kgo.ClientID(c.Name), kgo.DisableClientMetrics(),
+		kgo.SeedBrokers(c.brokers()...), kgo.ClientID(c.Name), kgo.DisableClientMetrics(), kgo.MaxDecompressBatchBytes(batchBytes),
 		kgo.DialTimeout(c.AckTimeout), kgo.RequestTimeoutOverhead(c.AckTimeout), kgo.MetadataMinAge(min(c.AckTimeout, 250*time.Millisecond)),
 		kgo.RetryBackoffFn(func(tries int) time.Duration { return min(20*time.Millisecond<<min(tries, 5), 500*time.Millisecond) }),
 	}

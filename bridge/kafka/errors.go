@@ -7,10 +7,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"tagbus/internal/sanitize"
 
 	"tagbus/bridge/durable"
@@ -50,10 +50,15 @@ func (l *Log) explain(err error) error {
 		return nil
 	case errors.Is(err, durable.ErrRefused), errors.Is(err, durable.ErrConflict), errors.Is(err, durable.ErrClosed):
 		return err
-	case errors.Is(err, kgo.ErrClientClosed):
-		return durable.ErrClosed
-	case errors.Is(err, context.DeadlineExceeded):
-		return errTimeout
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		why := l.connects.last()
+		switch {
+		case why == nil, errors.Is(why, context.DeadlineExceeded), errors.Is(why, context.Canceled):
+			return errTimeout
+		case errors.Is(why, io.EOF):
+			return fmt.Errorf("bridge/kafka: the brokers end connections at once, as some do for a wrong login, and for TLS that is missing or not theirs: %w", why)
+		}
+		return l.explain(why)
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
 		return refuse("%v: the brokers do not take the user %q with %s; name another one", err, l.cfg.User, l.cfg.Mechanism)
 	case errors.As(err, &certificate):
@@ -69,9 +74,9 @@ func (l *Log) explain(err error) error {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return refuse("%v: topic %s has a lower max.message.bytes than at the start: start again", err, l.cfg.Topic)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
-		return refuse("%v: topic %s was deleted, or made again: start again", err, l.cfg.Topic)
+		return refuse("%v: topic %s or %s was deleted, or made again: start again", err, l.cfg.Topic, l.cfg.Index)
 	case errors.Is(err, kerr.UnsupportedVersion), errors.Is(err, kerr.UnsupportedForMessageFormat):
-		return refuse("%v: want brokers of Kafka 2.5 or later", err)
+		return refuse("%v: the brokers are too old: a bridge needs transactions, which Kafka has since 0.11", err)
 	}
 	return fmt.Errorf("bridge/kafka: %w", err)
 }

@@ -22,6 +22,10 @@ const (
 	oneByte    = 1 // of which one batch is wanted
 )
 
+// batchBytes is how much a batch may have that the brokers keep compressed, as their owner may set a topic. One of a bridge has
+// mostRecord at most.
+const batchBytes = 2 * mostRecord
+
 // leaderPause is how long a reader waits for a new leader before it asks again.
 const leaderPause = 50 * time.Millisecond
 
@@ -64,13 +68,17 @@ type fetcher struct {
 // fill fetches more for the cursors that are idle.
 //
 //   - wait: how long brokers wait for a first record.
-//   - Errors: an *outOfRangeError; those of the brokers, but for a leader that has changed; the cause of the end of
+//   - Errors: an *outOfRangeError; those of the brokers, except that a leader has changed; the cause of the end of
 //     ctx.
 func (f *fetcher) fill(ctx context.Context, cursors []*cursor, wait time.Duration) error {
 	deadline := time.Now().Add(f.log.cfg.AckTimeout)
 	for {
 		err := f.ask(ctx, cursors, wait)
-		if !moved(err) || time.Now().After(deadline) {
+		late := time.Now().After(deadline)
+		if late && errors.Is(err, kerr.UnknownTopicOrPartition) {
+			err = kerr.UnknownTopicID // brokers that have just begun may not know a topic, but not for so long
+		}
+		if late || !moved(err) {
 			return f.log.blame(ctx, err)
 		}
 		f.leaders = nil
@@ -217,7 +225,8 @@ func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, cursors []*cursor) 
 	if f.committed {
 		opts.IsolationLevel = kgo.ReadCommitted()
 	}
-	read, next := kgo.ProcessFetchPartition(opts, p, kgo.DefaultDecompressor(), nil)
+	decompressor, _ := f.client.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the one with the limit
+	read, next := kgo.ProcessFetchPartition(opts, p, decompressor, nil)
 	if read.Err != nil {
 		return refuse("topic %s, partition %d, from offset %d: %v", f.topic.name, c.partition, c.next, read.Err)
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ type Log struct {
 	self   [8]byte // its session, random
 	began  time.Time
 	places index
+	reads  reads
+
+	connects connects
 
 	stop    context.Context
 	halt    context.CancelFunc
@@ -55,12 +59,18 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l := &Log{cfg: cfg.withDefaults(), work: make(chan struct{}, 1), began: time.Now()}
 	_, _ = rand.Read(l.self[:]) // it never fails
 	var err error
-	if l.client, err = l.cfg.client(); err != nil {
+	if l.client, err = l.newClient(); err != nil {
 		return nil, fmt.Errorf("bridge/kafka: %w", err)
 	}
 	l.stop, l.halt = context.WithCancel(context.Background())
 	looking, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
 	defer cancel()
+	l.connects.call(func(err error) {
+		if isRefused(l.explain(err)) {
+			cancel() // the client would try it again and again
+		}
+	})
+	defer l.connects.call(nil)
 	if err := l.look(looking); err != nil {
 		err = l.blame(ctx, err)
 		if !errors.Is(err, durable.ErrRefused) {
@@ -71,6 +81,46 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l.places.begin(l)
 	l.running.Go(l.write)
 	return l, nil
+}
+
+// newClient returns a client whose errors of connections are noted.
+func (l *Log) newClient(more ...kgo.Opt) (*kgo.Client, error) {
+	return l.cfg.client(append(more, kgo.WithHooks(&l.connects))...)
+}
+
+// connects notes why the last connection has failed, which a client does not say when time is up.
+type connects struct {
+	mu     sync.Mutex
+	err    error
+	failed func(error) // told of each; may be nil
+}
+
+// call sets what is told of errors.
+func (c *connects) call(failed func(error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = failed
+}
+
+// OnBrokerConnect implements kgo.HookBrokerConnect.
+func (c *connects) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) {
+		return // by this program
+	}
+	c.mu.Lock()
+	c.err = err
+	failed := c.failed
+	c.mu.Unlock()
+	if err != nil && failed != nil {
+		failed(err)
+	}
+}
+
+// last returns the error of the last connection; nil: it came about.
+func (c *connects) last() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 // blame returns what an error means: the cause of the end of ctx, if that is what it is.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"tagbus/tags"
@@ -29,12 +31,14 @@ func (l *Log) read(ctx context.Context, q durable.Query, yield func(durable.Entr
 	if err != nil {
 		return err
 	}
-	client, err := l.cfg.client() // of its own: brokers answer one request of a connection after the other, and these take long
+	client, err := l.newClient() // of its own: brokers answer one request of a connection after the other, and these take long
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	f := &fetcher{log: l, client: client, topic: l.topic, committed: true, bytes: spanBytes}
+	last := durable.Position(0)
+	defer func() { l.reads.note(last, cursors) }()
 	for {
 		c, err := f.first(ctx, cursors)
 		var out *outOfRangeError
@@ -54,10 +58,47 @@ func (l *Log) read(ctx context.Context, q durable.Query, yield func(durable.Entr
 			c.end, c.records = 0, nil
 			continue
 		}
-		if (q.Tags.IsEmpty() || q.Tags.Contains(e.Key.Tag)) && !yield(e, nil) {
+		if !q.Tags.IsEmpty() && !q.Tags.Contains(e.Key.Tag) {
+			continue
+		}
+		if last = e.Position; !yield(e, nil) {
 			return nil
 		}
 	}
+}
+
+// reads remembers up to where the last Read came in each partition: with several of them the position of its last record says
+// so for one.
+type reads struct {
+	mu   sync.Mutex
+	last durable.Position
+	next []int64
+}
+
+func (r *reads) note(last durable.Position, cursors []*cursor) {
+	if last == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last, r.next = last, nil
+	for _, c := range cursors {
+		next := c.next
+		if len(c.records) > 0 {
+			next = c.records[0].Offset
+		}
+		r.next = append(r.next, next)
+	}
+}
+
+// behind returns where a Read goes on behind the last record of the one before; nil if that record is another one.
+func (r *reads) behind(last durable.Position) []int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last != r.last {
+		return nil
+	}
+	return slices.Clone(r.next)
 }
 
 // entry returns what a record is for a bridge.
@@ -109,9 +150,12 @@ func (l *Log) begins(ctx context.Context, s durable.Start, starts, ends []int64)
 	switch {
 	case s.After > 0:
 		p, offset := placeOf(s.After)
+		next := l.reads.behind(s.After)
 		switch {
-		case l.topic.partitions > 1:
+		case l.topic.partitions > 1 && next == nil:
 			return nil, refuse("topic %s has %d partitions, and a number is a place in one of them: begin at a time", l.cfg.Topic, l.topic.partitions)
+		case l.topic.partitions > 1:
+			return next, nil
 		case int(p) >= l.topic.partitions:
 			return nil, refuse("%d is no number of a record in topic %s, which has %d partitions", s.After, l.cfg.Topic, l.topic.partitions)
 		case offset+1 < starts[p]:

@@ -4,14 +4,17 @@ package kafka
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tagbus/bridge/durable"
@@ -26,6 +29,8 @@ type writer struct {
 	flushing map[durable.Key]struct{} // keys whose places are on their way to the index topic; nil: none
 	upTo     []int64                  // of each partition: what the index topic has when they are there
 	flushed  []int64                  // what it has now
+
+	missing time.Time // since when the brokers do not know the topic; zero: they do
 }
 
 // ready begins, unless the writer has begun.
@@ -36,10 +41,9 @@ func (w *writer) ready(l *Log) error {
 		return nil
 	}
 	if err := w.begin(l); err != nil {
-		w.end(l)
+		w.end()
 		return err
 	}
-	l.places.setLive(true)
 	return nil
 }
 
@@ -56,10 +60,8 @@ func (w *writer) begin(l *Log) error {
 	defer func() { <-x.turn }()
 	ctx, cancel := l.transaction()
 	defer cancel()
-	if !w.tried {
-		if err := l.lookAtIndex(ctx); err != nil {
-			return err
-		}
+	if err := w.lookAgain(ctx, l); err != nil {
+		return err
 	}
 	if err := x.readIndex(l.stop); err != nil {
 		return err
@@ -87,6 +89,7 @@ func (w *writer) begin(l *Log) error {
 	if x.other(l.self, w.before) {
 		return &TakenError{Topic: l.cfg.Topic, Writer: x.last.writer, Since: time.UnixMilli(x.last.since)}
 	}
+	x.appendedUpToRead()
 	if w.flushed == nil {
 		w.flushed = make([]int64, l.topic.partitions)
 		copy(w.flushed, x.last.next)
@@ -94,9 +97,32 @@ func (w *writer) begin(l *Log) error {
 	return w.send(l, []*kgo.Record{w.state(l, w.flushed)})
 }
 
+// lookAgain reports whether the topics are those of Open. Brokers that have just begun may not know a topic, so that
+// counts when it lasts.
+func (w *writer) lookAgain(ctx context.Context, l *Log) error {
+	if !w.tried {
+		return l.lookAtIndex(ctx)
+	}
+	data, _, err := l.topics(ctx)
+	switch {
+	case err != nil:
+		return err
+	case data.partitions > 0 && data.id != l.topic.id:
+		return kerr.UnknownTopicID
+	case data.partitions > 0:
+		w.missing = time.Time{}
+		return nil
+	case w.missing.IsZero():
+		w.missing = time.Now()
+	case time.Since(w.missing) > l.cfg.AckTimeout:
+		return kerr.UnknownTopicID
+	}
+	return kerr.UnknownTopicOrPartition
+}
+
 // connect makes a client, as which the brokers end that of the writer before.
 func (w *writer) connect(l *Log) (err error) {
-	w.client, err = l.cfg.client(
+	w.client, err = l.newClient(
 		kgo.TransactionalID(l.cfg.TransactionalID), kgo.TransactionTimeout(l.cfg.transactionTimeout()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(int32(l.limit+overheadBytes)), kgo.MaxBufferedRecords(2*(maxRecords+maxPlaces)),
@@ -108,8 +134,36 @@ func (w *writer) connect(l *Log) (err error) {
 	}
 	ctx, cancel := l.transaction()
 	defer cancel()
-	_, _, err = w.client.ProducerID(ctx)
-	return err
+	if _, _, err = w.client.ProducerID(ctx); err != nil {
+		return err
+	}
+	return w.acquaint(ctx, l.cfg.Topic, l.cfg.Index)
+}
+
+// errAcquainted is what is expected of acquaint.
+var errAcquainted = errors.New("bridge/kafka: a record for no partition was taken")
+
+// acquaint makes the client know the partitions of topics before the first transaction with records.
+//
+// EndTransaction of franz-go 1.22.3 looks at the partitions that it has stored, and stores those of a new topic after it has
+// begun to send the records that have waited for them. A transaction that ends in between is aborted, and reported as
+// committed. A record for no partition is refused when the partitions are known, and later ones find them stored.
+func (w *writer) acquaint(ctx context.Context, topics ...string) error {
+	if err := w.client.BeginTransaction(); err != nil {
+		return err
+	}
+	for _, topic := range topics {
+		err := w.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: -1}).FirstErr()
+		switch {
+		case err == nil:
+			return errAcquainted
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !strings.Contains(err.Error(), "invalid record partitioning choice"):
+			return err
+		}
+	}
+	return w.client.EndTransaction(ctx, kgo.TryAbort)
 }
 
 // state returns the record of the index that says who writes.
@@ -122,7 +176,7 @@ func (w *writer) state(l *Log, next []int64) *kgo.Record {
 		topic: l.topic.id, session: l.self, since: l.began.UnixMilli(), writer: fmt.Sprintf("%s on %s, process %d", l.cfg.Name, host, os.Getpid()),
 		id: l.cfg.TransactionalID, next: next,
 	}
-	return &kgo.Record{Topic: l.cfg.Index, Key: []byte{stateKey}, Value: appendState(nil, &st)}
+	return &kgo.Record{Topic: l.cfg.Index, Key: []byte{stateKey}, Value: marshalState(&st)}
 }
 
 // maxPlaces is how many places go to the index topic with a transaction.
@@ -135,7 +189,7 @@ func (w *writer) commit(l *Log, records []*kgo.Record) error {
 	w.startFlush(l)
 	places, keys := w.placesOf(l)
 	if err := w.send(l, append(slices.Clone(records), places...)); err != nil {
-		w.end(l)
+		w.end()
 		return err
 	}
 	for _, r := range records {
@@ -162,14 +216,11 @@ func (w *writer) startFlush(l *Log) {
 	}
 	w.flushing, x.dirty = x.dirty, make(map[durable.Key]struct{})
 	x.dirtyBytes, x.since = 0, 0
-	w.upTo = make([]int64, l.topic.partitions)
-	for p := range w.upTo {
-		w.upTo[p] = max(x.read[p], x.acked[p])
-	}
+	w.upTo = slices.Clone(x.acked)
 }
 
 // flushShare is how many times as much is written to the topic as to its index.
-const flushShare = 16
+const flushShare = 4
 
 // placesOf returns the next records for the index topic, and their keys; with the last of them the state.
 func (w *writer) placesOf(l *Log) (records []*kgo.Record, keys []durable.Key) {
@@ -183,7 +234,7 @@ func (w *writer) placesOf(l *Log) (records []*kgo.Record, keys []durable.Key) {
 		keys = append(keys, key)
 		r := &kgo.Record{Topic: l.cfg.Index, Key: appendPlaceKey(nil, key)}
 		if at, ok := l.places.get(key); ok {
-			r.Value = appendPlace(nil, l.topic.id, at)
+			r.Value = marshalPlace(l.topic.id, at)
 		}
 		records = append(records, r)
 	}
@@ -215,18 +266,20 @@ func (w *writer) send(l *Log, records []*kgo.Record) error {
 	}
 	err := w.client.Flush(ctx)
 	if err != nil {
+		mu.Lock()
+		first = cmp.Or(first, err)
+		mu.Unlock()
 		w.client.Close() // it is done with all records then: they are the callers'
 	}
 	wg.Wait()
-	if err = cmp.Or(first, err); err != nil {
-		return err
+	if first != nil {
+		return first
 	}
 	return w.client.EndTransaction(ctx, kgo.TryCommit)
 }
 
 // end ends the client. What it has appended may be there or not: the next one finds out.
-func (w *writer) end(l *Log) {
-	l.places.setLive(false)
+func (w *writer) end() {
 	if w.client != nil {
 		w.client.Close()
 		w.client = nil

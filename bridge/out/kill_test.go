@@ -154,6 +154,7 @@ func TestBridge_kills(t *testing.T) {
 		{"a topic", topic},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // most of the time is waited
 			r := &real{bed: newBed(t), r: rand.New(rand.NewPCG(34, uint64(len(test.name))))}
 			r.engine = test.make(r.bed)
 			p, host, end := r.publisher(realTags)

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/manual"
+	"tagbus/cmd/internal/pagefiles"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/service"
 	"tagbus/cmd/internal/subscribe"
@@ -45,4 +47,15 @@ func Service(name, description string, commands any) int {
 	return stuck.Main(func() int {
 		return service.Main(cli.Program{Name: name, Description: description}, commands, os.Args[1:], streams())
 	})
+}
+
+// ServicePages writes what a release ships for the program of a Service: DIR/man/NAME.1, and DIR/completion/SHELL/FILE.
+//
+//   - version, date: those of the release, at the foot of the man page; year-month-day.
+func ServicePages(dir, version, date, name, description string, commands any) error {
+	app, err := service.Model(cli.Program{Name: name, Description: description}, commands)
+	if err != nil {
+		return err
+	}
+	return pagefiles.Write(dir, app, manual.Release{Version: version, Date: date}, "publisher", "subscriber", "tagbus")
 }

@@ -50,7 +50,7 @@ var table = []rule{
 	{"cmd/libtagbus/objects", "what handles stand for is on a node, and options are read as the commands read them; nothing here knows C", []string{
 		"access", "bus", "bus/directory", "bus/state", "cmd/internal/jsonline", "cmd/internal/options", "cmd/internal/units", "cmd/internal/words", "internal/build", "internal/stuck", "node", "tags", "golang.org/x/sys/unix",
 	}},
-	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
+	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/manual", "cmd/internal/pagefiles", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"access", "acl", "identity", "internal/fileflags", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
@@ -177,8 +177,12 @@ var table = []rule{
 	{"bridge/jetstream", "an engine knows the contract and its client, and not what is in a record", []string{
 		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
 	}},
-	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, and all else from cmd/programs", []string{
-		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "bridge/...",
+	{"bridge/kafka", "an engine knows the contract and its client, and not what is in a record", []string{
+		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kgo",
+		"github.com/twmb/franz-go/pkg/kmsg", "github.com/twmb/franz-go/pkg/sasl/...",
+	}},
+	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, registers etcd://, and has all else from cmd/programs", []string{
+		"internal/sanitize", "internal/stuck", "bus", "bus/metrics", "recording", "tags", "cmd/programs", "directory/etcd", "bridge/...",
 		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
@@ -202,6 +206,9 @@ var table = []rule{
 	{"bridge/internal/spool/memdisk", "a disk of tests keeps the contract and knows nothing else", []string{"bridge/internal/spool"}},
 	{"bridge/internal/memlog", "a log of tests keeps the contract and knows nothing else", []string{"tags", "bridge/durable"}},
 	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", nil},
+	{"bridge/internal/kafkaserver", "brokers of tests are in memory, or processes, whatever is kept in them", []string{
+		"github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kmsg",
+	}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/sanitize", "bus", "bus/directory", "github.com/prometheus/client_golang/prometheus/...",
 	}},
@@ -282,12 +289,13 @@ var table = []rule{
 	{"test/faults/internal/audit", "the books of hours are those of a row, closed one by one", []string{"test/faults/internal/check", "test/faults/internal/record"}},
 	{"test/faults/internal/expected", "which lines a fault explains depends on no program", nil},
 	{"test/faults/internal/flat", "a slope is a number, whatever it is of", nil},
+	{"test/faults/internal/wire", "a wire is between two hosts, and knows nothing of what they say", []string{"test/faults/internal/bed", "golang.org/x/sys/unix"}},
 	{"test/faults/internal/bed", "hosts, processes and wires depend on the system, and not on what is done to them", []string{"golang.org/x/sys/unix"}},
 	{"test/faults/internal/check", "whether promises were kept is decided without the bus, which is what is judged", nil},
 	{"test/faults/internal/pki", "certificates depend on nothing", nil},
 	{"test/faults/internal/record", "what is written down outlives its process, whatever it is", []string{"golang.org/x/sys/unix"}},
 	{"test/faults/internal/rows", "a row says what is done and promised, and the table how it is run", []string{
-		"test/faults/internal/bed", "test/faults/internal/pki", "test/faults/internal/table", "golang.org/x/sys/unix",
+		"test/faults/internal/bed", "test/faults/internal/pki", "test/faults/internal/table", "test/faults/internal/wire", "golang.org/x/sys/unix",
 	}},
 	{"test/faults/internal/table", "how rows are run does not depend on what they do", []string{
 		"test/faults/load", "test/faults/internal/bed", "test/faults/internal/check", "test/faults/internal/pki", "test/faults/internal/record",

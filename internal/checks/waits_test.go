@@ -37,7 +37,7 @@ var waitsElsewhere = map[string]string{
 	"cmd/internal/stateapi/guard.go":        "/etc/resolv.conf",
 	"cmd/internal/check/check.go":           "/proc and /sys",
 	"cmd/internal/check/folder.go":          "runs aside, and the check says itself that the folder does not answer",
-	"cmd/internal/pages/main.go":            "makes the pages of a release",
+	"cmd/internal/pagefiles/pagefiles.go":   "makes the pages of a release",
 	"cmd/internal/bench/alone.go":           "a folder of its own in that for temporary files",
 	"cmd/internal/recorder/files.go":        "each call is noted by folder.waits, under the name that the file is to get",
 	"directory/etcd/internal/door/users.go": "/proc",

@@ -16,7 +16,7 @@ type LateError struct {
 
 // Error names the file.
 func (e *LateError) Error() string {
-	return fmt.Sprintf("%s for %v", e.Note.Text(), e.Patience)
+	return fmt.Sprintf("%s; given up after %v", e.Note.Text(), e.Patience)
 }
 
 // Within returns what f does, which reads files, or a *LateError if that takes longer than a

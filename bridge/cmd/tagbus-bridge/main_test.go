@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 	"tagbus/bus"
 	"tagbus/cmd/programs"
@@ -27,13 +27,17 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/internal/natsserver"
+	"tagbus/bridge/jetstream"
+	"tagbus/bridge/record"
 )
 
 // mode is the variable that makes a program of the tests.
 const mode = "TAGBUS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	kafkaserver.Main()
 	if os.Getenv(mode) == "bridge" {
 		os.Exit(programs.Service("tagbus-bridge", commands.Description, new(commands.Commands)))
 	}
@@ -95,9 +99,9 @@ func makeStream(t *testing.T, url string) {
 	conn, err := nats.Connect(url)
 	must(t, err)
 	defer conn.Close()
-	js, err := jetstream.New(conn)
+	js, err := natsjs.New(conn)
 	must(t, err)
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TAGBUS", Subjects: []string{"tagbus.*.*"}})
+	_, err = js.CreateStream(t.Context(), natsjs.StreamConfig{Name: "TAGBUS", Subjects: []string{"tagbus.*.*"}})
 	must(t, err)
 }
 
@@ -107,7 +111,12 @@ func TestFromOneBusToAnother(t *testing.T) {
 	makeStream(t, server.URL)
 	here, there := t.TempDir(), t.TempDir()
 	set := tags.Of(1, 2)
-	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000}})
+	lost, seen := make(chan struct{}), sync.Once{}
+	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000}, Common: bus.Common{OnEvent: func(e bus.Event) {
+		if e.Kind == bus.Lost {
+			seen.Do(func() { close(lost) })
+		}
+	}}})
 	must(t, err)
 	published := uint64(0)
 	publish := func(n int) {
@@ -125,13 +134,12 @@ func TestFromOneBusToAnother(t *testing.T) {
 	publish(1000)
 	must(t, first.Process.Kill())
 	_, _ = first.wait(t)
+	<-lost // what waits for subscribers counts it until then
 	publish(100)
 	second := start(t, out...)
 	must(t, p.WaitSubscribers(t.Context(), 1, set))
 	publish(500)
-	if err := p.Drain(t.Context()); err != nil && !errors.Is(err, bus.ErrUndelivered) { // to the one that was killed
-		t.Error(err)
-	}
+	awaitTails(t, server.URL, published+1) // Drain would wait for the one that was killed
 	must(t, p.Close())
 	must(t, second.Process.Signal(syscall.SIGTERM))
 	if code, sum := second.wait(t); code != 0 || sum["lost"] != 0. {
@@ -232,6 +240,31 @@ func TestASpoolSurvivesAKill(t *testing.T) {
 	must(t, r.Close())
 }
 
+// awaitTails waits until the last record of both tags ends before a counter.
+func awaitTails(t *testing.T, url string, next uint64) {
+	t.Helper()
+	log, err := jetstream.Open(t.Context(), jetstream.Config{URL: url, Stream: "TAGBUS"})
+	must(t, err)
+	defer func() { must(t, log.Close()) }()
+	for end := time.Now().Add(time.Minute); ; {
+		complete := 0
+		for e, err := range log.Tails(t.Context(), tags.Of(1, 2)) {
+			must(t, err)
+			r, err := record.Parse(e.Data)
+			must(t, err)
+			if r.Next() == next {
+				complete++
+			}
+		}
+		if complete == 2 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the log has not all of both tags up to %d", next)
+		}
+	}
+}
+
 // receive subscribes, and returns what waits for the goodbye and returns how many messages of each tag came in
 // their order.
 func receive(t *testing.T, n *node.Node, set tags.Set) func() map[tags.Tag]uint64 {
@@ -275,6 +308,9 @@ func TestBadInput(t *testing.T) {
 		{"no stream", "out --bus DIR --tags 1 --nats " + server.URL, 2, "--stream"},
 		{"a subject without tags", "out --bus DIR --tags 1 --stream S --subject a.b --nats " + server.URL, 2, "{tag}"},
 		{"a start that is none", "in --bus DIR --stream S --from yesterday --nats " + server.URL, 2, "got \"yesterday\""},
+		{"too little memory", "out --bus DIR --tags 1 --stream S --held-bytes 1KiB --record-bytes 1 --absence 1ns --nats " + server.URL, 2, "tagbus-bridge: out: --held-bytes is 1024, want 1048576 to 1099511627776; --record-bytes is 1, want 1024 to 1073741824; --absence is 1ns"},
+		{"a replay of less than nothing", "out --bus DIR --tags 1 --stream S --nats nats://x --replay=-1", 2, "--replay"},
+		{"a name that no stream can have", "in --bus DIR --stream a.b --speed 1e9 --nats nats://x", 2, "--speed is 1e+09, want 1e-06 to 1e+06, or 0 for no pauses; --stream is \"a.b\""},
 		{"no recording", "convert --stream S --nats " + server.URL, 2, "--out"},
 		{"no log", "convert --out DIR/x.tbr", 2, "no log is named"},
 		{"two logs", "convert nats://x/S --stream S --out DIR/x.tbr", 2, "named twice"},
@@ -283,6 +319,7 @@ func TestBadInput(t *testing.T) {
 		{"an end that is none", "convert nats://x/S --out DIR/x.tbr --until 0", 2, "got \"0\""},
 		{"a recording that is there", "convert nats://x/S --out /dev/null", 1, "file exists: give another name"},
 		{"a loss file", "out --bus DIR --tags 1 --stream S --loss-file f --nats " + server.URL, 2, "--loss-file"},
+		{"a bus on servers that are away", "out --bus etcd://127.0.0.1:1/x --duration 300ms --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
 		{"a stream that does not exist", "out --bus DIR --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
 		{"a server that never comes", "in --bus DIR --duration 100ms --stream S --nats nats://127.0.0.1:1", 1, "the log was not there"},
 	} {
@@ -292,5 +329,43 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("got status %d and\n%swant %d and %q", code, p.err.String(), test.code, test.text)
 			}
 		})
+	}
+}
+
+// TestAServerThatHangs holds up no program that is asked to end.
+func TestAServerThatHangs(t *testing.T) {
+	server := natsserver.Start(t)
+	makeStream(t, server.URL)
+	here, there := t.TempDir(), t.TempDir()
+	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
+	must(t, err)
+	defer func() { must(t, p.Close()) }()
+	s, err := open(t, there).NewSubscriber(bus.SubscriberConfig{})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	came := make(chan struct{}, 1)
+	_, err = s.Subscribe(tags.Of(1), func(bus.Message) { came <- struct{}{} })
+	must(t, err)
+	flags := []string{"--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--ack-timeout", "1s", "--json"}
+	out := start(t, append([]string{"out", "--bus", here, "--tags", "1", "--drain-timeout", "300ms"}, flags...)...)
+	follower := start(t, append([]string{"in", "--bus", there, "--follow"}, flags...)...)
+	must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
+	must(t, p.PublishContext(t.Context(), 1, make([]byte, 8)))
+	p.Flush()
+	<-came
+	server.Stop()
+	defer server.Continue()
+	must(t, p.PublishContext(t.Context(), 1, make([]byte, 8)))
+	p.Flush()
+	for _, one := range []struct {
+		*program
+		code int
+		text string
+	}{{out, 1, "messages are not known to be stored"}, {follower, 0, ""}} {
+		must(t, one.Process.Signal(syscall.SIGTERM))
+		hung := time.AfterFunc(30*time.Second, func() { _ = one.Process.Kill() })
+		if code, _ := one.wait(t); !hung.Stop() || code != one.code || !strings.Contains(one.err.String(), one.text) {
+			t.Errorf("got status %d and\n%swant %d and %q, and no kill", code, one.err.String(), one.code, one.text)
+		}
 	}
 }

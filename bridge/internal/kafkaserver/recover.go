@@ -4,8 +4,13 @@ package kafkaserver
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -13,10 +18,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// recovered returns a broker with the data of one that was killed, as a real one begins again: a transaction that was open
-// ends with a marker in the log. The broker in memory forgets it without one, and shows its records when a later
+// recovered runs a broker with the data of one that was killed, as a real one begins again: a transaction that was open
+// ends with a marker in the log. The broker of franz-go forgets it without one, and shows its records when a later
 // transaction of the same producer is committed. The listener takes clients when that is done.
 func recovered(address, dir string) error {
+	if err := mend(dir); err != nil {
+		return err
+	}
 	own := &gate{first: make(chan net.Conn), open: make(chan struct{})}
 	_, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.ListenFn(func(network, _ string) (net.Listener, error) {
 		var err error
@@ -39,6 +47,52 @@ func recovered(address, dir string) error {
 		return err
 	}
 	close(own.open)
+	return nil
+}
+
+// What mend knows of the files of the broker: a batch as it is on the wire in a file .dat, and for each in turn an entry in
+// the file .idx beside it, which says whether the batch is of a transaction.
+const (
+	batchHead      = 61
+	ofTransaction  = 0x10
+	ofControl      = 0x20
+	entryBytes     = 15
+	entryVersion   = 1
+	entryOfOpenTxn = 1
+)
+
+// mend writes the entries of all batches again. A kill between the two writes of a batch leaves one out, and those behind it
+// would count for the batches before theirs.
+func mend(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "partitions", "*", "*.dat"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var entries []byte
+		for len(raw) >= batchHead {
+			size := 12 + int(binary.BigEndian.Uint32(raw[8:]))
+			if size < batchHead || size > len(raw) {
+				break // cut off, as the broker sees itself
+			}
+			entry := make([]byte, entryBytes)
+			entry[0] = entryVersion
+			binary.LittleEndian.PutUint32(entry[2:], binary.BigEndian.Uint32(raw[12:])) // the epoch of the leader
+			if attributes := raw[22]; attributes&ofTransaction != 0 && attributes&ofControl == 0 {
+				entry[14] = entryOfOpenTxn
+			}
+			entry[1] = byte(crc32.Checksum(entry[2:], crc32.MakeTable(crc32.Castagnoli)))
+			entries = append(entries, entry...)
+			raw = raw[size:]
+		}
+		if err := os.WriteFile(strings.TrimSuffix(file, ".dat")+".idx", entries, 0o600); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -41,14 +41,29 @@ var program = sync.OnceValues(func() (string, error) {
 		if text, err := os.ReadFile(mod); err != nil || !strings.Contains(string(text), "nats-server") {
 			continue
 		}
-		command := exec.Command("go", "tool", "-modfile="+mod, "-n", "nats-server")
-		command.Dir = dir
-		command.Stderr = os.Stderr
-		out, err := command.Output()
-		return strings.TrimSpace(string(out)), err
+		return build(dir, mod)
 	}
 	return "", fmt.Errorf("no tools/go.mod with nats-server above %s", here)
 })
+
+// build builds the program, unless the go command has it in its cache. The tests of several packages begin at the
+// same time, and one of them builds for all. Without cgo it is the same program under the race detector.
+func build(dir, mod string) (path string, err error) {
+	lock, err := os.Open(filepath.Dir(mod)) // the go command locks the file
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }() // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	command := exec.Command("go", "tool", "-modfile="+mod, "-n", "nats-server")
+	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	return strings.TrimSpace(string(out)), err
+}
 
 // Program returns the path of the program, which is built if need be.
 func Program(tb testing.TB) string {
@@ -178,7 +193,33 @@ func (s *Server) Restart() {
 }
 
 // Stop makes the server stand still, as a machine that hangs does, until Continue.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Stop() {
+	s.tb.Helper()
+	s.signal(syscall.SIGSTOP)
+	for !s.stands() { // a thread that runs goes on for a moment
+		if s.tb.Context().Err() != nil {
+			s.tb.Fatal("nats-server does not stop")
+		}
+		runtime.Gosched()
+	}
+}
+
+// stands reports whether all threads of the server are stopped.
+func (s *Server) stands() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return true
+	}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.process.Process.Pid))
+	for _, file := range threads {
+		text, err := os.ReadFile(file)
+		if _, state, _ := strings.Cut(string(text), ") "); err == nil && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Continue ends Stop.
 func (s *Server) Continue() { s.signal(syscall.SIGCONT) }

@@ -20,6 +20,7 @@ import (
 	"tagbus/cmd/internal/words"
 	"tagbus/internal/fileflags"
 	"tagbus/internal/stream"
+	"tagbus/internal/stuck"
 )
 
 // Exit codes of the commands.
@@ -182,9 +183,13 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 		err = errors.Join(flags.Check(), checkCommand(read), checkBus(p, flags, read))
 	}
 	err = from.explain(err)
+	late := (*stuck.LateError)(nil)
 	switch {
 	case stopped:
 		return nil, code, false
+	case errors.As(err, &late):
+		_ = complain(s.Err, fmt.Sprintf("%s: %s\n", p.Name, Text(late)))
+		return nil, ExitFailed, false
 	case err != nil:
 		return nil, Refuse(p, commandName(read), err, s), false
 	}

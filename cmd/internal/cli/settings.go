@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -121,8 +122,32 @@ func (s *settings) readFile(ctx *kong.Context) (err error) {
 		return nil
 	}
 	stuck.Named(path, "--"+configFlag)
-	s.file, err = readConfigFile(path, settable(ctx.Model.Node))
+	read := func() (configFile, error) { return readConfigFile(path, settable(ctx.Model.Node)) }
+	if patience := timeout(ctx); patience > 0 {
+		s.file, err = stuck.Within(patience, read, func(configFile) {})
+	} else {
+		s.file, err = read()
+	}
 	return err
+}
+
+// timeout returns the value of the flag --timeout, or 0 if the command has none. The file cannot say it: it is about
+// the file.
+func timeout(ctx *kong.Context) time.Duration {
+	for _, flag := range ctx.Flags() {
+		if flag.Name != "timeout" {
+			continue
+		}
+		d, isTime := ctx.FlagValue(flag).(time.Duration)
+		onLine := slices.ContainsFunc(ctx.Path, func(p *kong.Path) bool { return p.Flag == flag })
+		if value, _ := fromEnvironment(flag); isTime && value != "" && !onLine {
+			if said, err := time.ParseDuration(value); err == nil { // else it is refused with the other flags
+				d = said
+			}
+		}
+		return d
+	}
+	return 0
 }
 
 // settable returns the flags of a program that a file may set: its own by "", and those of

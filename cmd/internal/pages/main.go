@@ -10,16 +10,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/alecthomas/kong"
 
-	"tagbus/cmd/internal/completion"
 	"tagbus/cmd/internal/manual"
+	"tagbus/cmd/internal/pagefiles"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
 	"tagbus/cmd/internal/tagbus"
@@ -59,28 +56,9 @@ func write(dir string, r manual.Release) error {
 				others = append(others, other.name)
 			}
 		}
-		page := func(w io.Writer) error { return manual.Write(w, app, r, others...) }
-		if err := create(filepath.Join(dir, "man", c.name+".1"), page); err != nil {
+		if err := pagefiles.Write(dir, app, r, others...); err != nil {
 			return err
-		}
-		for _, shell := range completion.Shells {
-			file := filepath.Join(dir, "completion", shell.Name, shell.File(c.name))
-			if err := create(file, func(w io.Writer) error { return shell.Write(w, app) }); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
-}
-
-// create writes a file, and the directories that lead to it.
-func create(name string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

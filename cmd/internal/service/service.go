@@ -131,6 +131,13 @@ type run struct {
 	summary fmt.Stringer
 }
 
+// Model returns the flags of a program.
+//
+//   - commands: as Main takes them.
+func Model(about cli.Program, commands any) (*kong.Application, error) {
+	return cli.Model(about, &flags{Plugins: kong.Plugins{commands}})
+}
+
 // Main runs a program and returns its exit code.
 //
 //   - commands: a pointer to a struct whose fields with the tag cmd are Commands.

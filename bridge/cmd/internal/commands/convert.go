@@ -77,7 +77,7 @@ func servers(u *url.URL) string {
 
 // Check implements programs.ServiceCommand.
 func (c *Convert) Check() error {
-	return errors.Join(c.config().Validate(), c.check())
+	return inFlags(c.config().Validate(), c.check())
 }
 
 func (c *Convert) config() convert.Config {

@@ -23,7 +23,7 @@ import (
 type Log struct {
 	URL         string `name:"nats" placeholder:"URL" group:"A log in NATS JetStream" help:"Servers of NATS, with commas between them: nats://HOST or tls://HOST."`
 	Stream      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"Stream of JetStream, which exists already: nats stream add NAME --subjects 'tagbus.*.*' --storage file --replicas 3 --retention limits."`
-	Subject     string `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher. Default ${default}."`
+	Subject     string `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher; {tag>>16} is the tag without its last 16 bits, by which readers and permissions select many. Default ${default}."`
 	Domain      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"JetStream domain of the stream. Default: that of the servers."`
 	Credentials string `placeholder:"FILE" group:"A log in NATS JetStream" help:"Credentials of a user of NATS: a JWT and a seed."`
 	NKey        string `name:"nkey" placeholder:"FILE" group:"A log in NATS JetStream" help:"Seed of a user of NATS. A user and a password stand in --nats: nats://USER:PASSWORD@HOST."`
@@ -35,6 +35,8 @@ type Log struct {
 	SASL            string `name:"sasl" default:"SCRAM-SHA-512" placeholder:"MECHANISM" group:"A log in Kafka" help:"How the user logs in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Default ${default}."`
 	SASLUser        string `name:"sasl-user" placeholder:"USER" group:"A log in Kafka" help:"User of Kafka. Default: no login."`
 	SASLPassword    string `name:"sasl-password-file" placeholder:"FILE" group:"A log in Kafka" help:"File with the password of the user."`
+
+	MaxKeys int `placeholder:"N" group:"A log in Kafka" help:"How many publishers and tags the topic may have records of, for each of which some 300 bytes of memory are taken. Default 4194304."`
 
 	LogTLS  bool   `name:"log-tls" group:"The log" help:"Talk to the log with TLS, also without --log-ca. A URL tls:// does the same."`
 	LogCA   string `name:"log-ca" placeholder:"FILE" group:"The log" help:"Certificates of the CAs, PEM, from which those of the servers of the log must come. Default: those of the system."`
@@ -105,7 +107,7 @@ func (l *Log) nats(name string) jetstream.Config {
 func (l *Log) kafka(name string) kafka.Config {
 	return kafka.Config{
 		Brokers: l.Brokers, Topic: l.Topic, Index: l.IndexTopic, TransactionalID: l.TransactionalID,
-		User: l.SASLUser, Mechanism: l.SASL, AckTimeout: l.AckTimeout, Name: named(name),
+		User: l.SASLUser, Mechanism: l.SASL, AckTimeout: l.AckTimeout, Name: named(name), MaxKeys: l.MaxKeys,
 	}
 }
 

@@ -4,13 +4,13 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/metrics"
 	"tagbus/cmd/programs"
 	"tagbus/tags"
 
@@ -23,7 +23,7 @@ type In struct {
 	Log
 
 	Tags   tags.Set       `placeholder:"SET" help:"Publish the messages of these tags only. Default: of all."`
-	From   Moment         `placeholder:"WHEN" help:"Begin with the record that has this number in the log, or was stored at this time: 1200, or 2026-11-24T09:30:00Z (RFC 3339). Default: the beginning."`
+	From   Moment         `placeholder:"WHEN" help:"Begin with the record that has this number in the log, or was stored at this time: 1200, or 2026-11-24T09:30:00Z (RFC 3339), or now by the clock of this host. Default: the beginning."`
 	Until  Moment         `placeholder:"WHEN" help:"End in front of the record that has this number, or was stored at this time. Default: the present end."`
 	Follow bool           `help:"Go on with what is written to the log later, until a signal. Default: end at the present end."`
 	Speed  float64        `placeholder:"FACTOR" help:"Publish so many times as fast as messages came, for example 1 or 10. Default: as fast as subscribers take them."`
@@ -47,15 +47,19 @@ type Moment struct {
 	Number bool // it is the number of a record
 }
 
-// UnmarshalText reads a number of a record, or a time.
+// UnmarshalText reads a number of a record, a time, or now.
 func (m *Moment) UnmarshalText(text []byte) error {
+	if string(text) == "now" {
+		*m = Moment{Start: durable.Start{Time: time.Now()}}
+		return nil
+	}
 	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil && n > 0 {
 		*m = Moment{durable.Start{After: durable.Position(n - 1)}, true}
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil {
-		return fmt.Errorf("got %q, want the number of a record, from 1, or a time such as 2026-11-24T09:30:00Z", text)
+		return fmt.Errorf("got %q, want the number of a record, from 1, a time such as 2026-11-24T09:30:00Z, or now", text)
 	}
 	*m = Moment{Start: durable.Start{Time: at}}
 	return nil
@@ -63,7 +67,7 @@ func (m *Moment) UnmarshalText(text []byte) error {
 
 // Check implements programs.ServiceCommand.
 func (i *In) Check() error {
-	return errors.Join(i.config("").Validate(), i.check())
+	return inFlags(i.config("").Validate(), i.check())
 }
 
 func (i *In) config(name string) in.Config {
@@ -106,6 +110,10 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	defer func() { _ = log.Close() }()
 	cfg := i.config(e.Name)
 	cfg.Publisher.OnEvent, cfg.Publisher.Monitor, cfg.OnProblem = e.Event, e.Monitor, e.Warn
+	cfg.OnPublisher = func(p *bus.Publisher) error {
+		e.Show(p.State)
+		return e.Register(metrics.OfPublisher(p.Stats))
+	}
 	e.Ready()
 	report, err := in.Run(ctx, e.Node, log, cfg)
 	sum := InSummary{

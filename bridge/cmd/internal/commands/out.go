@@ -36,11 +36,11 @@ type Out struct {
 
 // Check implements programs.ServiceCommand.
 func (o *Out) Check() error {
-	err := errors.Join(o.config("").Validate(), o.check())
+	var drain error
 	if o.DrainTimeout < 0 {
-		err = errors.Join(err, fmt.Errorf("--drain-timeout: got %v, want 0 or more", o.DrainTimeout))
+		drain = fmt.Errorf("--drain-timeout: got %v, want 0 or more", o.DrainTimeout)
 	}
-	return err
+	return inFlags(o.config("").Validate(), o.check(), drain)
 }
 
 func (o *Out) config(name string) out.Config {

@@ -7,12 +7,13 @@ package rows
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tagbus/test/faults/internal/bed"
 	"tagbus/test/faults/internal/table"
@@ -130,15 +131,10 @@ func memory(c *table.Case, p *table.Program, before int64, bound int64) {
 	}
 }
 
-// lacksNetem returns why the kernel cannot delay packets, or "".
-func lacksNetem() string {
-	name := fmt.Sprintf("tbfault-%d-netem", os.Getpid())
-	if exec.Command("ip", "netns", "add", name).Run() != nil {
-		return "needs the right to make network namespaces"
-	}
-	defer func() { _ = exec.Command("ip", "netns", "del", name).Run() }()
-	if exec.Command("tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms").Run() != nil {
-		return "needs a kernel with netem: the virtual machine of make verbs has one, and runs the tests of the backends"
+// lacksTunnels returns why packets cannot be led through a program, or "".
+func lacksTunnels() string {
+	if err := unix.Access("/dev/net/tun", unix.R_OK|unix.W_OK); err != nil {
+		return "needs /dev/net/tun"
 	}
 	return ""
 }

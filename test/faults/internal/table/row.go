@@ -35,6 +35,7 @@ type Row struct {
 	Run    func(*Case)
 	Struck Counts   // of Run: what shows that the fault has struck, and how much of it there is at least
 	Held   []string // tests that hold the promise: "./bus TestName"
+	Tags   string   // of the build of these tests, with commas between them; with libfabric it is one with cgo
 }
 
 // Outcome is what became of a row with one directory and one transport.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -111,7 +112,7 @@ func held(r *Row) Outcome {
 			}
 		}
 	}) {
-		results, out, err := goTest(pkg, byPackage[pkg])
+		results, out, err := goTest(pkg, byPackage[pkg], r.Tags)
 		for _, name := range byPackage[pkg] {
 			switch results[name] {
 			case "pass":
@@ -140,16 +141,19 @@ func held(r *Row) Outcome {
 }
 
 // goTest runs tests of a package, and returns what became of each.
-func goTest(pkg string, names []string) (results map[string]string, out []byte, err error) {
+func goTest(pkg string, names []string, tags string) (results map[string]string, out []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	args := []string{"test", "-json", "-timeout", "14m", "-run", "^(" + strings.Join(names, "|") + ")$", pkg}
+	args := []string{"test", "-json", "-timeout", "14m", "-tags", tags, "-run", "^(" + strings.Join(names, "|") + ")$", pkg}
 	dir := "."
 	if rest, ok := strings.CutPrefix(pkg, "./directory/etcd"); ok { // a module of its own
 		dir, args[len(args)-1] = "directory/etcd", "."+rest
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
+	if strings.Contains(tags, "libfabric") {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
 	out, err = cmd.CombinedOutput()
 	results = make(map[string]string)
 	for scanner := bufio.NewScanner(bytes.NewReader(out)); scanner.Scan(); {
