@@ -48,6 +48,9 @@ func (e *endpoint) openResolved() {
 		err = e.tryConnect(found.info)
 		found.info.Free()
 	}
+	if err == nil && e.state == connecting { // what it took to open the device is no time of the peer's
+		e.backend.Alarms.Set(&e.limit, e.params.ConnectTimeout)
+	}
 	if err != nil {
 		e.refuse(err)
 	}
