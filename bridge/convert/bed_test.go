@@ -82,6 +82,7 @@ type pump struct {
 	name string
 	*bus.Publisher
 	*process
+	at netip.Addr
 }
 
 func (s *site) pump(name string, set tags.Set) *pump {
@@ -93,7 +94,7 @@ func (s *site) pump(name string, set tags.Set) *pump {
 	})
 	s.must(err)
 	s.t.Cleanup(func() { _ = pub.Close() })
-	return &pump{name, pub, p}
+	return &pump{name, pub, p, p.host}
 }
 
 // publish publishes messages of a tag, with statuses, a millisecond after each other.
@@ -102,9 +103,12 @@ func (p *pump) publish(tag tags.Tag, n int) {
 	for i := range n {
 		p.must(p.PublishStatusContext(p.t.Context(), tag, bus.Status(i%3), binary.BigEndian.AppendUint64([]byte(p.name), uint64(i))))
 		p.Flush()
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 	}
 }
+
+// pass lets time pass, of a bubble.
+func pass(d time.Duration) { <-time.After(d) }
 
 // end says goodbye.
 func (p *pump) end(why error) {

@@ -52,7 +52,7 @@ func TestRun_equalsARecordingOfTheSource(t *testing.T) {
 		c.publish(1, 5)
 		time.Sleep(time.Second)
 		b.end(errors.New("it burns"))
-		c.network.Kill(c.process.host)
+		c.network.Kill(c.at)
 		s.dir.Expire(c.Instance(), directory.ErrExpired)
 		time.Sleep(10 * time.Minute)
 		a.publish(1, 5)
@@ -88,7 +88,7 @@ func TestRun_losses(t *testing.T) {
 				s.must(a.WaitSubscribers(t.Context(), 2, tags.Of(1, 2)))
 				a.publish(1, 20)
 				// Both fall behind in the same way.
-				from := netip.AddrPortFrom(a.process.host, 0)
+				from := netip.AddrPortFrom(a.at, 0)
 				hosts := []netip.AddrPort{netip.AddrPortFrom(rec.host, 0), netip.AddrPortFrom(p.host, 0)}
 				for _, to := range hosts {
 					s.network.Partition(from, to)

@@ -4,6 +4,7 @@ package spool
 
 import (
 	"errors"
+
 	"tagbus/bus"
 	"tagbus/recording"
 

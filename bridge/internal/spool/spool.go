@@ -159,7 +159,7 @@ func (s *Spool) Next() *Segment {
 		}
 		s.mu.Unlock()
 		s.writing.Lock()
-		s.endSegment() // what is wrong with it is seen by its reader
+		_ = s.endSegment() // what is wrong with it is seen by its reader
 		s.writing.Unlock()
 	}
 	return nil
