@@ -198,7 +198,9 @@ func (w *Writer) takeBack(seg *spool.Segment, r *spool.Record) *chain {
 
 func (w *Writer) takeMessage(c *chain, seg *spool.Segment, r *spool.Record, next uint64) {
 	if r.First < next {
-		w.stats.Passed++
+		if r.First < c.done { // else it is a copy of what waits in front
+			w.stats.Passed++
+		}
 		return
 	}
 	if !c.seen {
