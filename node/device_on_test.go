@@ -192,8 +192,8 @@ func TestNode_aPeerThatCannotBeResolvedHoldsUpNothing(t *testing.T) {
 			if err == nil {
 				t.Error("connected to an address that no host has")
 			}
-			if worst > time.Second {
-				t.Errorf("the loop was away for %v, want at most 1 s", worst)
+			if worst > 2*time.Second { // which libfabric waits, and more
+				t.Errorf("the loop was away for %v, want at most 2 s", worst)
 			}
 			return
 		case <-time.After(time.Millisecond):

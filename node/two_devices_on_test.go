@@ -27,7 +27,7 @@ func inHostOfTwo(t *testing.T) bool {
 	if os.Getenv(twoDevices) != "" {
 		return true
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=4m", "-test.v")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=8m", "-test.v", fmt.Sprintf("-test.short=%t", testing.Short()))
 	names := "d1,d2"
 	if backend == "rdma:verbs" {
 		if os.Getenv("NETIO_RDMA_SOFT") != "yes" {
