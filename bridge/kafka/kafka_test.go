@@ -23,7 +23,10 @@ import (
 
 func TestMain(m *testing.M) {
 	kafkaserver.Main()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, // the broker in memory ends its connections a little later
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read.func1"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"))
 }
 
 func open(t *testing.T, cfg kafka.Config) *kafka.Log {

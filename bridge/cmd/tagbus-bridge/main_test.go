@@ -41,7 +41,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mode) == "bridge" {
 		os.Exit(programs.Service("tagbus-bridge", commands.Description, new(commands.Commands)))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, // the broker in memory ends its connections a little later
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read.func1"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"))
 }
 
 // program is a running tagbus-bridge.
