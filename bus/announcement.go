@@ -38,7 +38,7 @@ func (e *WayError) Unwrap() error { return e.Err }
 
 // open listens by all backends. What cannot be listened to is closed with its backend.
 //
-//   - problem: told by which backend no peer connects. That is an error only of the last one, which all
+//   - problem: told by which backend no peer connects. That is an error only of the last kind, which all
 //     have, and of a place that the user names.
 //   - Errors: ErrInvalidConfig, wrapped; *netio.OpError.
 func (a *announcement) open(bs ways.Backends, cfg *Listening, p netio.Params, problem func(Event)) (listeners []advertise.Listener, err error) {
@@ -47,18 +47,19 @@ func (a *announcement) open(bs ways.Backends, cfg *Listening, p netio.Params, pr
 			return nil, fmt.Errorf("%w: Also: the backend is %q, and there is %s", ErrInvalidConfig, at.Backend, bs.Names())
 		}
 	}
+	last := func(b netio.Backend) bool { return netio.Kind(b.Name()) == netio.Kind(bs.Last().Name()) }
 	for _, b := range bs {
 		for _, at := range cfg.places(b) {
 			l, err := b.OpenListenEndpoint(at.Listen, p)
-			if err != nil && b != bs.Last() && !slices.ContainsFunc(cfg.Also, func(l Listener) bool { return l.Backend == b.Name() }) {
+			if err != nil && !last(b) && !slices.ContainsFunc(cfg.Also, func(l Listener) bool { return l.Backend == b.Name() }) {
 				problem(Event{Kind: Problem, Err: &WayError{b.Name(), err}})
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			listeners = append(listeners, advertise.Listener{Backend: b.Name(), Listen: l.Addr(), Advertise: at.Advertise})
-			if b == bs.Last() && a.listen == nil {
+			listeners = append(listeners, advertise.Listener{Backend: netio.Kind(b.Name()), Listen: l.Addr(), Advertise: at.Advertise})
+			if last(b) && a.listen == nil {
 				a.listen = l
 			}
 		}
@@ -99,7 +100,7 @@ func (a *announcement) serve(dir directory.Directory, x announcing, entry direct
 	if err != nil {
 		return err
 	}
-	entry.Backend = x.backends.Last().Name()
+	entry.Backend = netio.Kind(x.backends.Last().Name())
 	return a.Start(dir, announce.Instance{
 		Reach: advertise.Reach{Listeners: listeners, Monitor: x.monitor}, Host: x.cfg.host,
 		Trouble: x.trouble, Tell: onEntry(x.loop, x.event),

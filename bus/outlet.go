@@ -35,7 +35,7 @@ type outlet struct {
 func newOutlet(s *senderImpl) *outlet {
 	out := &outlet{sender: s}
 	s.dialer.Prepare(&out.contact.Contact, out)
-	out.contact.report, out.contact.host, out.contact.ours = s.pub.event, s.pub.host, s.pub.backends
+	out.contact.report, out.contact.own, out.contact.host, out.contact.ours = s.pub.event, s.pub.instance, s.pub.host, s.pub.backends
 	return out
 }
 

@@ -54,7 +54,7 @@ func (c *peerContact) explain(err error) error {
 		}
 		return &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names(), err}
 	}
-	if c.entry.Host == "" || c.host == "" || c.entry.Host == c.host || len(c.Addresses) == 0 || c.ours.Named(c.entry.Backend) == nil {
+	if c.entry.Host == "" || c.host == "" || c.entry.Host == c.host || len(c.Addresses) == 0 || !c.ours.Has(c.entry.Backend) {
 		return err
 	}
 	for _, addr := range c.entry.Addresses {

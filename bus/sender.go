@@ -86,7 +86,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err = p.start(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, helloTimeout, p.backends.Within)
+	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, helloTimeout, p.backends)
 	if err = s.directory.Watch(directory.Patient(dir), p.loop.Post, &p.work, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -229,6 +229,6 @@ func (s *senderImpl) close() (later bool, err error) {
 func (s *senderImpl) listed() (e directory.Entry, ok bool) {
 	p := s.pub
 	return directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Names(), Since: p.opened, Tags: *s.wants.Load(),
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Kinds(), Since: p.opened, Tags: *s.wants.Load(),
 	}, !s.ended.Load()
 }

@@ -91,6 +91,7 @@ type peerContact struct {
 	gone    time.Time        // when it left the directory
 	ended   bool             // one side said goodbye: never dial again
 	refusal string           // reported last, so that each try does not report it again
+	own     string           // the instance of this side
 	host    string           // of this side, as it calls itself
 	ours    ways.Backends    // of this side
 	again   backoff.Reminder // of a *LoopbackError
@@ -103,7 +104,7 @@ type peerContact struct {
 // list takes over the entry of the directory.
 func (c *peerContact) list(e directory.Entry) {
 	c.entry, c.listed = e, true
-	c.Revise(c.ours.Targets(e))
+	c.Revise(c.ours.Targets(c.own, e))
 }
 
 // reportRefusal reports why there is no connection, once for all tries that end

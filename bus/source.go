@@ -56,7 +56,7 @@ func newSource(s *subscriberImpl) *source {
 	src.requests = request.NewAsker(asking{src}, &s.subs, &s.work, &src.share)
 	src.in.init(src)
 	s.dialer.Prepare(&src.contact.Contact, &src.dial)
-	src.contact.report, src.contact.host, src.contact.ours = src.event, s.host, s.backends
+	src.contact.report, src.contact.own, src.contact.host, src.contact.ours = src.event, s.instance, s.host, s.backends
 	return src
 }
 

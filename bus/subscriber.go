@@ -162,7 +162,7 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
-	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, helloTimeout, s.backends.Within)
+	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, helloTimeout, s.backends)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}

@@ -190,7 +190,7 @@ func (s *subscriberImpl) listed() (e directory.Entry, ok bool) {
 	select {
 	case wanted := <-result:
 		return directory.Entry{
-			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Names(), Since: s.opened, Tags: wanted,
+			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Kinds(), Since: s.opened, Tags: wanted,
 		}, true
 	case <-s.closer.Ended():
 		return e, false

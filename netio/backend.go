@@ -2,7 +2,10 @@
 
 package netio
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // Opener creates a Backend that reports to h. Backend packages return one from
 // their Opener function, so that the bus can be given a transport without
@@ -16,8 +19,9 @@ type Opener func(h Handler) (Backend, error)
 //
 // Source: netio3 NetworkBackend.
 type Backend interface {
-	// Name returns the backend's name as the directory writes it, for example
-	// "tcp" or "rdma:verbs". Both ends of a connection use the same backend.
+	// Name returns the backend's name, for example "tcp" or "rdma:verbs", or
+	// "rdma:verbs@mlx5_0" if it uses one device only. Both ends of a connection use
+	// the same Kind of backend, which is what the directory has.
 	Name() string
 
 	// Loop returns the loop on which the Handler is called.
@@ -82,6 +86,32 @@ type NamedBackend interface {
 	// NewName returns a name for a listen endpoint, with port 0. It is a loopback address, and
 	// that other processes of any host have the same one is improbable, not impossible.
 	NewName() netip.AddrPort
+}
+
+// DeviceBackend is a Backend whose addresses are of devices that are as good as each other, so that
+// connections are shared out among them.
+type DeviceBackend interface {
+	Backend
+
+	// Near reports whether a peer is in a network of the device. A backend of any device is near to none.
+	Near(peer netip.Addr) bool
+}
+
+// deviceMark stands before the device in the name of a backend.
+const deviceMark = "@"
+
+// Kind returns the name of a backend without its device: "rdma:verbs" of "rdma:verbs@mlx5_0".
+func Kind(name string) string {
+	kind, _, _ := strings.Cut(name, deviceMark)
+	return kind
+}
+
+// WithDevice returns the name of a backend of one device; kind if device is "".
+func WithDevice(kind, device string) string {
+	if device == "" {
+		return kind
+	}
+	return kind + deviceMark + device
 }
 
 // ListenEndpoint accepts connections on one local address.

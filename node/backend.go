@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"tagbus/bus"
@@ -37,6 +38,9 @@ func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (n
 		return nil, err
 	}
 	names := c.names()
+	if err := suitEachOther(names); err != nil {
+		return nil, err
+	}
 	parts := make([]multi.Part, len(names))
 	for i, name := range names {
 		var err error
@@ -68,19 +72,54 @@ func (c Config) names() []string {
 		return strings.Split(c.Backend, ",")
 	case c.TLS != nil:
 		return []string{"shm", "tls"}
-	case c.Access != nil: // without the fabrics, which prove no identity
+	case c.Access != nil || c.suitsLoops() != "": // without the fabrics, which prove no identity
 		return []string{"shm", "tcp"}
-	case rdma.Likely() && c.suitsLoops() == "":
-		return []string{"shm", "rdma:verbs", "tcp"}
 	}
-	return []string{"shm", "tcp"}
+	return slices.Concat([]string{"shm"}, overVerbs(rdma.Likely()), []string{"tcp"})
+}
+
+// maxAutoDevices is how many devices are used where none is named: a host may have hundreds of virtual ones.
+const maxAutoDevices = 8
+
+// overVerbs returns the backends of the RDMA devices of this host.
+func overVerbs(devices []string) (names []string) {
+	const verbs = "rdma:" + rdma.ProviderVerbs
+	if len(devices) == 1 {
+		return []string{verbs} // listens at addresses of the device that it gets later, too
+	}
+	for _, device := range devices[:min(len(devices), maxAutoDevices)] {
+		names = append(names, netio.WithDevice(verbs, device))
+	}
+	return names
+}
+
+// suitEachOther reports whether backends can be used together.
+//
+// Errors: bus.ErrInvalidConfig, wrapped, with the names.
+func suitEachOther(names []string) error {
+	for i, name := range names {
+		kind := netio.Kind(name)
+		for k, other := range names[:i] {
+			switch {
+			case other == name:
+				return fmt.Errorf("%w: Backend names %q twice: want each once", bus.ErrInvalidConfig, name)
+			case netio.Kind(other) != kind:
+			case other == kind || name == kind:
+				return fmt.Errorf("%w: Backend names %q and %q, of which one is any device: want a device behind each @, or %q alone", bus.ErrInvalidConfig, other, name, kind)
+			case k < i-1 && netio.Kind(names[i-1]) != kind:
+				return fmt.Errorf("%w: Backend names %q and %q with %q between them: want the devices of %q together, as they are as good as each other", bus.ErrInvalidConfig, other, name, names[i-1], kind)
+			}
+		}
+	}
+	return nil
 }
 
 // part returns the opener of one backend.
 //
 // Errors: ErrUnknownBackend, bus.ErrInvalidConfig, netio.ErrInvalidConfig, wrapped.
 func (c Config) part(name string, loop *reactor.EventLoop, workers []*reactor.EventLoop) (netio.Opener, error) {
-	kind, provider, _ := strings.Cut(name, ":")
+	all, device, one := strings.Cut(name, "@")
+	kind, provider, _ := strings.Cut(all, ":")
 	switch {
 	case name == "shm":
 		if c.SHM.TLS = nil; c.TLS != nil {
@@ -97,9 +136,15 @@ func (c Config) part(name string, loop *reactor.EventLoop, workers []*reactor.Ev
 		if why := c.suitsLoops(); why != "" {
 			return nil, fmt.Errorf("%w: %s with the backend %q: a device moves the data", bus.ErrInvalidConfig, why, name)
 		}
+		if one && device == "" {
+			return nil, fmt.Errorf("%w: got %q, want a device behind the @, as publisher --fabrics shows them", ErrUnknownBackend, name)
+		}
+		if one {
+			c.RDMA.Device = device
+		}
 		if provider != "" {
 			provider, c.RDMA.Connectionless = cutConnectionless(provider, c.RDMA.Connectionless)
-			if err := (rdma.Config{Provider: provider}).Validate(); err != nil {
+			if err := (rdma.Config{Provider: provider, Device: c.RDMA.Device}).Validate(); err != nil {
 				return nil, fmt.Errorf("%w: got %q: %w", ErrUnknownBackend, name, err)
 			}
 			c.RDMA.Provider = provider

@@ -28,8 +28,8 @@ import (
 )
 
 // ErrUnknownBackend is returned by Open for a Config.Backend in which something is neither
-// "auto" nor "shm" nor "tcp" nor "tls" nor "rdma" nor "rdma:PROVIDER".
-var ErrUnknownBackend = errors.New("node: unknown backend: want auto, or some of shm, tcp, tls, rdma and rdma:PROVIDER with commas between them")
+// "auto" nor "shm" nor "tcp" nor "tls" nor "rdma" nor "rdma:PROVIDER" nor "rdma:PROVIDER@DEVICE".
+var ErrUnknownBackend = errors.New("node: unknown backend: want auto, or some of shm, tcp, tls, rdma, rdma:PROVIDER and rdma:PROVIDER@DEVICE with commas between them")
 
 // ErrNoCredentials is returned by Open for the backend tls without certificates. What is
 // missing follows in the text.
@@ -59,8 +59,12 @@ type Config struct {
 	// has and that works. Peers that know only one use the last. "tls" is "tcp" with TLS 1.3, and needs
 	// TLS. With TLS, "shm" asks for certificates, too, and others stand in no list.
 	//
+	// "rdma:verbs@mlx5_0" uses one device, and several such, one behind the other, share out the
+	// connections: a publisher listens by each of them, and each pair of programs prefers two devices at
+	// random. When one fails the connections go to the others, and come back with the next try (adr/0045).
+	//
 	// Default "auto": "shm,tcp", with "rdma:verbs" between them where this program and this
-	// host have it, without what cannot be opened. With TLS it is "shm,tls", and with Access "shm,tcp".
+	// host have it, or up to 8 of its devices, without what cannot be opened. With TLS it is "shm,tls", and with Access "shm,tcp".
 	Backend string
 
 	// Access decides for everything that is opened on the node which peers may do what, unless

@@ -18,4 +18,11 @@
 // stream refuses it if that is not the last one. So no record is there twice, however long ago it was appended
 // first. It has a message id (Nats-Msg-Id), too, with which a stream answers a repetition within its window for
 // duplicates as it has answered the first one.
+//
+// # Outages
+//
+// Nothing waits for a server that hangs for longer than Config.AckTimeout, and a connection to it is left for another one
+// after three times that. A reader ends with an error when records did not come that the servers have sent, when a server does
+// not answer, and when the one with its place in the stream is gone; it is begun again behind its last record. A
+// mirror can be read, and takes no records.
 package jetstream

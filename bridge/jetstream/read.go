@@ -29,32 +29,55 @@ type stored struct {
 	Error *jetstream.APIError `json:"error"`
 }
 
-// Last implements durable.Log. It asks the leader of the stream: another replica may not have the last record.
+// Last implements durable.Log.
 func (l *Log) Last(ctx context.Context, key durable.Key) (durable.Entry, error) {
+	got, err := l.lastOf(ctx, l.subjects.of(key))
+	if err != nil || got.Message == nil {
+		return durable.Entry{Key: key}, err
+	}
+	m := got.Message
+	return durable.Entry{Key: key, Position: durable.Position(m.Sequence), Time: m.Time, Data: m.Data}, nil
+}
+
+// lastOf returns the last record of a subject, which may have wildcards; without a message there is none. It asks the
+// leader of the stream: another replica may not have the last record.
+func (l *Log) lastOf(ctx context.Context, subject string) (answer stored, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
 	defer cancel()
-	question, err := json.Marshal(map[string]string{"last_by_subj": l.subjects.of(key)})
+	question, err := json.Marshal(map[string]string{"last_by_subj": subject})
 	if err != nil {
-		return durable.Entry{}, err
+		return answer, err
 	}
 	m, err := l.conn.RequestWithContext(ctx, l.cfg.prefix()+"STREAM.MSG.GET."+l.cfg.Stream, question)
 	if err != nil {
-		return durable.Entry{}, l.explain(err)
+		return answer, l.explain(err)
 	}
-	var answer stored
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return durable.Entry{}, l.refuse("what answers for stream %s is no JetStream: %v", l.cfg.Stream, err)
+		return answer, l.refuse("what answers for stream %s is no JetStream: %v", l.cfg.Stream, err)
 	}
 	switch {
 	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
-		return durable.Entry{Key: key}, nil
+		return stored{}, nil
 	case answer.Error != nil:
-		return durable.Entry{}, l.explain(answer.Error)
+		return answer, l.explain(answer.Error)
 	case answer.Message == nil:
-		return durable.Entry{}, l.refuse("stream %s answers without a message", l.cfg.Stream)
+		return answer, l.refuse("stream %s answers without a message", l.cfg.Stream)
 	}
-	got := answer.Message
-	return durable.Entry{Key: key, Position: durable.Position(got.Sequence), Time: got.Time, Data: got.Data}, nil
+	return answer, nil
+}
+
+// end returns the sequence of the last record of some subjects, and when it was stored; 0: there is none.
+func (l *Log) end(ctx context.Context, filters []string) (end uint64, at time.Time, err error) {
+	for _, subject := range filters {
+		got, err := l.lastOf(ctx, subject)
+		if err != nil {
+			return 0, at, err
+		}
+		if m := got.Message; m != nil && m.Sequence > end {
+			end, at = m.Sequence, m.Time
+		}
+	}
+	return end, at, nil
 }
 
 // Tails implements durable.Log.
@@ -93,24 +116,30 @@ func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerC
 	if cfg.OptStartSeq > 0 && cfg.OptStartSeq < state.FirstSeq {
 		return &durable.GapError{Log: l.Name(), Want: durable.Position(cfg.OptStartSeq), First: durable.Position(state.FirstSeq)}
 	}
-	if !q.Follow && state.LastSeq < max(state.FirstSeq, cfg.OptStartSeq) {
-		return nil // there is nothing
-	}
 	cfg.FilterSubjects = l.subjects.filters(q.Tags)
+	// The server that has the consumer may lag behind the others: what it says of what is left is no end.
+	var end uint64
+	if !q.Follow {
+		var at time.Time
+		if end, at, err = l.end(ctx, cfg.FilterSubjects); err != nil || end < max(1, cfg.OptStartSeq) || cfg.OptStartTime != nil && at.Before(*cfg.OptStartTime) {
+			return err
+		}
+	}
 	consumer, err := l.consumer(ctx, stream, cfg)
 	if err != nil {
 		return err
-	}
-	if info := consumer.CachedInfo(); !q.Follow && info != nil && info.NumPending == 0 {
-		return nil
 	}
 	messages, err := consumer.Messages(jetstream.PullMaxBytes(max(readAhead, 4*l.conn.MaxPayload())), jetstream.PullHeartbeat(l.heartbeat()))
 	if err != nil {
 		return l.explain(err)
 	}
 	defer messages.Stop()
+	read := max(1, cfg.OptStartSeq) - 1
 	for n := uint64(1); ; n++ {
 		m, err := l.next(ctx, messages, q.Follow)
+		if errors.Is(err, errSilent) && l.gone(ctx, cfg.FilterSubjects, read) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -134,10 +163,16 @@ func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerC
 		if !ok {
 			return l.refuse("entry %d of stream %s has the subject %q, which no bridge writes: give the bridge subjects of its own", meta.Sequence.Stream, l.cfg.Stream, m.Subject())
 		}
-		if !q.Follow && (meta.NumPending == 0 || meta.Sequence.Stream >= state.LastSeq) {
+		if read = meta.Sequence.Stream; !q.Follow && read >= end {
 			return nil
 		}
 	}
+}
+
+// gone reports whether no record is left behind one, as retention has dropped those that were there at the beginning.
+func (l *Log) gone(ctx context.Context, filters []string, read uint64) bool {
+	end, _, err := l.end(ctx, filters)
+	return err == nil && end <= read
 }
 
 // errSkipped is the end of a reader to which the servers have sent records that did not come: the connection was lost.

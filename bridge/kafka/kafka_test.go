@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
 	"go.uber.org/goleak"
 	"tagbus/tags"
 
@@ -87,6 +89,29 @@ func TestLog(t *testing.T) {
 			return log
 		}
 	})
+}
+
+// TestLog_withOtherBrokers keeps the contract: with several, and with earlier releases, of which topics have no ids (2.5), and add
+// partitions to transactions by a request of its own (both).
+func TestLog_withOtherBrokers(t *testing.T) {
+	for name, opt := range map[string]kfake.Opt{
+		"3 brokers": kfake.NumBrokers(3), "2.5": kfake.MaxVersions(kversion.V2_5_0()), "3.6": kfake.MaxVersions(kversion.V3_6_0()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			brokers := kafkaserver.InMemory(t, opt)
+			durabletest.Run(t, func(t *testing.T) func() durable.Log {
+				cfg, _ := topic(t, brokers, 1)
+				return func() durable.Log {
+					log, err := kafka.Open(t.Context(), cfg)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return log
+				}
+			})
+		})
+	}
 }
 
 // TestTwoBridges on one topic: the one that begins later goes on, and the other one says which it is.

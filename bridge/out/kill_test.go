@@ -90,10 +90,10 @@ func stream(b *bed, members int) (e engine) {
 }
 
 // topic returns a topic of Kafka.
-func topic(b *bed) (e engine) {
+func topic(b *bed, partitions int32) (e engine) {
 	b.t.Helper()
 	s := kafkaserver.Start(b.t)
-	name := kafkaserver.Topics(b.t, kafkaserver.Client(b.t, s.Brokers), 1)
+	name := kafkaserver.Topics(b.t, kafkaserver.Client(b.t, s.Brokers), partitions)
 	e.kill = func(*rand.Rand) { s.Kill() }
 	e.restart = s.Restart
 	e.open = func(ctx context.Context) (durable.Log, error) {
@@ -151,8 +151,12 @@ func TestBridge_kills(t *testing.T) {
 	}{
 		{"a stream with 1 member", func(b *bed) engine { return stream(b, 1) }},
 		{"a stream with 3 members", func(b *bed) engine { return stream(b, 3) }},
-		{"a topic", topic},
+		{"a topic", func(b *bed) engine { return topic(b, 1) }},
+		{"a topic with 3 partitions", func(b *bed) engine { return topic(b, 3) }},
 	} {
+		if !testkit.All() && strings.Contains(test.name, "partitions") {
+			continue // it differs in what is committed together, which real brokers see to
+		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel() // most of the time is waited
 			r := &real{bed: newBed(t), r: rand.New(rand.NewPCG(34, uint64(len(test.name))))}

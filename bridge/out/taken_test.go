@@ -21,7 +21,7 @@ import (
 // TestBridge_twoOnOneTopic at a time: the one that began first ends and names the other, which has all messages once.
 func TestBridge_twoOnOneTopic(t *testing.T) {
 	r := &real{bed: newBed(t), r: rand.New(rand.NewPCG(34, 2))}
-	r.engine = topic(r.bed)
+	r.engine = topic(r.bed, 1)
 	p, _, end := r.publisher(realTags, func(c *bus.PublisherConfig) { c.CacheMessages = 1000 })
 	published := make(map[tags.Tag]uint64)
 	publish := func(n int) {

@@ -100,7 +100,7 @@ func New(open netio.Opener, cfg Config) (*Observer, error) {
 	}
 	o.ours, o.loop = ways.Of(o.backend), o.backend.Loop()
 	// No try follows another by itself, so the delays mean nothing.
-	o.dialer = dialer.NewDialer(&o.alarms, cfg.Timeout, cfg.Timeout, cfg.Timeout, o.ours.Within)
+	o.dialer = dialer.NewDialer(&o.alarms, cfg.Timeout, cfg.Timeout, cfg.Timeout, o.ours)
 	if err = alarm.Open(&o.alarms, o.loop.NewTimer); err != nil {
 		return nil, errors.Join(err, o.backend.Close())
 	}

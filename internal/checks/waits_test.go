@@ -32,6 +32,7 @@ var waitedFor = map[string][]string{
 var waitsElsewhere = map[string]string{
 	"internal/stuck":                        "these are the calls that say so",
 	"internal/signals/signals_linux.go":     "/dev/tty",
+	"bridge/internal/kafkaserver":           "for tests",
 	"bridge/internal/natsserver":            "for tests",
 	"cmd/internal/top/top.go":               "/dev/tty",
 	"cmd/internal/stateapi/guard.go":        "/etc/resolv.conf",

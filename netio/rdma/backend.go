@@ -7,6 +7,7 @@ package rdma
 import (
 	"container/list"
 	"net/netip"
+	"sync"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
@@ -27,7 +28,11 @@ const (
 type backend struct {
 	handover.Backend
 	config  Config
+	place   place
 	devices devices
+
+	resolving sync.WaitGroup
+	resolvers chan struct{} // as many as resolve
 
 	// Only in a step.
 	crossing  crossing
@@ -42,12 +47,14 @@ type backend struct {
 	sockets bool // and their addresses are those of the internet
 }
 
-func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, i *fi.Info) (netio.Backend, error) {
+func open(loop *reactor.EventLoop, cfg Config, at place, h netio.Handler, i *fi.Info) (netio.Backend, error) {
 	b := &backend{
+		place:     at,
 		rdm:       i.EPType() == fi.EPRDM,
 		sockets:   i.HasSocketAddrs(),
 		config:    cfg,
 		byContext: make(map[uint64]*endpoint),
+		resolvers: make(chan struct{}, maxResolving),
 	}
 	b.devices.init(b)
 	b.crossing.init()
@@ -79,6 +86,7 @@ func (b *backend) End() {
 
 // Free implements handover.Transport.
 func (b *backend) Free() {
+	b.resolving.Wait() // 2 s at most: what waits for its turn is useless
 	b.devices.close()
 	b.crossing.free()
 }
@@ -89,9 +97,16 @@ func (b *backend) warn(text string, args ...any) { b.config.Logger.Warn("rdma: "
 // getInfo asks libfabric for endpoints. Errors: ErrNoDevice, wrapped, and
 // *fi.Error. Threads: any.
 func (b *backend) getInfo(addr netip.AddrPort, listen bool, s sizes) (*fi.Info, error) {
-	info, err := fi.GetInfo(fi.Hints{Provider: b.config.Provider, Addr: addr, Listen: listen, TxSize: s.tx, RxSize: s.rx})
+	hints := fi.Hints{Provider: b.config.Provider, Domain: b.place.domain, Addr: addr, Listen: listen, TxSize: s.tx, RxSize: s.rx}
+	if !listen {
+		var err error
+		if hints.From, err = b.place.from(addr.Addr()); err != nil {
+			return nil, err
+		}
+	}
+	info, err := fi.GetInfo(hints)
 	if err != nil {
-		return nil, noDevice(err, b.config.Provider, addr)
+		return nil, b.noDevice(err, addr)
 	}
 	return info, nil
 }

@@ -38,6 +38,7 @@ const (
 const (
 	maxReceiveBuffers = 1 << 14
 	maxCount          = 1 << 20
+	maxDeviceBytes    = 64
 )
 
 // Config says which fabric to use and how. The zero value uses an RDMA device.
@@ -50,6 +51,11 @@ type Config struct {
 	// connections: "efa", "shm", "tcp;ofi_rxm". Both ends of a connection use the
 	// same. Default: by Mode.
 	Provider string
+
+	// Device is the only device to use: its name as libfabric has it (a domain, "mlx5_0"), or
+	// an IP address of it. It listens at an address of its own where the unspecified one is asked for,
+	// and dials from there. At the other end it may be any. Default: the system chooses one by the address.
+	Device string
 
 	// Connectionless uses endpoints without connections (FI_EP_RDM) also where the
 	// provider has the others (FI_EP_MSG). Both ends do the same. Default: only
@@ -83,12 +89,13 @@ func (c Config) provider() string {
 	}
 }
 
-// name returns the backend's name as the directory writes it.
+// name returns the backend's name, with its device if it has one.
 func (c Config) name() string {
+	name := "rdma:" + c.provider()
 	if c.Connectionless {
-		return "rdma:" + c.provider() + ConnectionlessSuffix
+		name += ConnectionlessSuffix
 	}
-	return "rdma:" + c.provider()
+	return netio.WithDevice(name, c.Device)
 }
 
 func (c Config) withDefaults() Config {
@@ -102,6 +109,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// notInDevice reports whether no device has a character in its name: it ends the name where backends are listed.
+func notInDevice(r rune) bool { return r <= ' ' || r == ',' || r == '@' || r == '=' || r > '~' }
+
 // Validate reports all violations of c, joined; each wraps netio.ErrInvalidConfig
 // and names the field, its value and its limit. The opener calls it.
 func (c Config) Validate() error {
@@ -112,6 +122,9 @@ func (c Config) Validate() error {
 	}
 	if c.Mode == netio.ModeTCP && c.Provider == ProviderVerbs {
 		v.Add("Provider is %v, want tcp or net, as Mode is TCP", c.Provider)
+	}
+	if len(c.Device) > maxDeviceBytes || strings.ContainsFunc(c.Device, notInDevice) {
+		v.Add("Device is %q, want the name or the address of one: at most %d bytes, without blanks, commas, @ and =", c.Device, maxDeviceBytes)
 	}
 	validate.Within(&v, "ReceiveBuffers", c.ReceiveBuffers, 1, maxReceiveBuffers)
 	validate.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)

@@ -23,6 +23,12 @@ func TestConfig_Validate_reportsAllThatIsWrong(t *testing.T) {
 		{"a provider without connections", rdma.Config{Provider: "tcp;ofi_rxm"}, nil},
 		{"a provider that there is not", rdma.Config{Provider: "tcp rxm"}, []string{`"tcp rxm"`, "verbs", "efa"}},
 		{"verbs with mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderVerbs}, []string{"Provider is verbs"}},
+		{"a device by its name", rdma.Config{Device: "mlx5_10"}, nil},
+		{"a device by its address", rdma.Config{Device: "fe80::1%ib0"}, nil},
+		{"a device with a comma", rdma.Config{Device: "mlx5_0,mlx5_1"}, []string{`Device is "mlx5_0,mlx5_1"`, "64 bytes"}},
+		{"a device with a sign", rdma.Config{Device: "a=b"}, []string{`Device is "a=b"`}},
+		{"a device with a line", rdma.Config{Device: "a\nb"}, []string{`Device is "a\nb"`}},
+		{"a device with a long name", rdma.Config{Device: strings.Repeat("x", 65)}, []string{"Device is"}},
 		{
 			"all at once",
 			rdma.Config{Config: netio.Config{Mode: -1}, Provider: "\n", ReceiveBuffers: -1, MaxEndpoints: 1 << 30},

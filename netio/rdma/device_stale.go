@@ -5,8 +5,10 @@
 package rdma
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -19,16 +21,45 @@ func (n *device) tried(err error) error {
 		*n.renewal = renewal{}
 		return nil
 	}
-	if n.stale || !isStale(err) || !n.renewal.failed(time.Now()) {
+	if n.stale || !isStale(err) {
 		return err
 	}
-	n.backend.devices.retire(n)
+	if errors.Is(err, syscall.ENODEV) { // it was found just before it was removed
+		n.backend.devices.removed(n)
+		return err
+	}
+	if !n.renewal.failed(time.Now()) {
+		return err
+	}
+	n.backend.devices.retire(n, "a device refuses endpoints: it is opened again for the next")
 	return fmt.Errorf("%w: %w", ErrStaleDevice, err)
 }
 
+// removed makes new endpoints use another device in place of one that was removed. It closes with the last of its
+// endpoints, which the kernel waits for.
+func (d *devices) removed(n *device) {
+	if !n.stale {
+		d.retire(n, "a device was removed: it is opened again for the next endpoint")
+	}
+}
+
+// closeIdle closes the devices that nothing uses. One of them may have been removed, and the kernel waits for
+// that. The next endpoint opens them again.
+func (d *devices) closeIdle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = slices.DeleteFunc(d.all, func(n *device) bool {
+		if n.endpoints > 0 || n.listeners > 0 {
+			return false
+		}
+		n.close()
+		return true
+	})
+}
+
 // retire makes new endpoints use a device that is opened again, in place of n.
-func (d *devices) retire(n *device) {
-	d.backend.warn("a device refuses endpoints: it is opened again for the next", "device", n.name, "endpoints", n.endpoints)
+func (d *devices) retire(n *device, why string) {
+	d.backend.warn(why, "device", n.name, "endpoints", n.endpoints)
 	d.mu.Lock()
 	d.all = slices.DeleteFunc(d.all, func(known *device) bool { return known == n })
 	d.stale = append(d.stale, n)

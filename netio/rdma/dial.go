@@ -28,24 +28,42 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 func (e *endpoint) connect() {
 	b := e.backend
 	e.place = b.endpoints.PushBack(e)
-	if err := e.tryConnect(); err != nil {
-		e.refuse(err)
-		return
-	}
 	e.limit.F = func() { e.refuse(netio.ErrTimeout) }
 	b.Alarms.Set(&e.limit, e.params.ConnectTimeout)
+	if !b.rdm {
+		e.resolve()
+	} else if err := e.hello(); err != nil {
+		e.refuse(err)
+	}
 }
 
-func (e *endpoint) tryConnect() error {
-	b := e.backend
-	if b.rdm {
-		return e.hello()
+// openResolved goes on when it is known which device leads to the peer.
+func (e *endpoint) openResolved() {
+	found := e.resolution.found.Swap(nil)
+	if found == nil {
+		return
 	}
-	info, err := b.getInfo(e.Remote(), false, b.sizesOf(&e.params))
+	err := found.err
+	if err == nil {
+		err = e.tryConnect(found.info)
+		found.info.Free()
+	}
+	if err == nil && e.state == connecting { // what it took to open the device is no time of the peer's
+		e.backend.Alarms.Set(&e.limit, e.params.ConnectTimeout)
+	}
 	if err != nil {
-		return err
+		e.refuse(err)
 	}
-	defer info.Free()
+	if errors.Is(err, ErrNoDevice) || errors.Is(err, syscall.ENODEV) {
+		e.backend.devices.closeIdle()
+	}
+}
+
+func (e *endpoint) tryConnect(info *fi.Info) error {
+	b := e.backend
+	if e.state != connecting {
+		return nil // its time is up
+	}
 	d, err := b.devices.get(info, e.Remote(), false)
 	if err != nil {
 		return err
@@ -100,6 +118,9 @@ func (b *backend) onEvent(ev *fi.Event) {
 	e := b.byContext[ev.Context]
 	if e == nil {
 		return // it was closed meanwhile
+	}
+	if ev.Type == fi.Failed && errors.Is(ev.Err, syscall.ENODEV) {
+		b.devices.removed(e.device)
 	}
 	switch {
 	case e.state == connecting && ev.Type == fi.Connected:

@@ -41,11 +41,12 @@ type endpoint struct {
 	queue  queue
 
 	// Only in a step.
-	state    state
-	params   netio.Params
-	active   bool            // of OpenEndpoint
-	listener *listenEndpoint // set for the accepted
-	peer     greeting        // of the other side, with its request
+	state      state
+	params     netio.Params
+	active     bool            // of OpenEndpoint
+	listener   *listenEndpoint // set for the accepted
+	peer       greeting        // of the other side, with its request
+	resolution resolution
 	connection
 	bond // nil hub: it has a connection of libfabric's
 	sending

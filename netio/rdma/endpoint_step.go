@@ -26,6 +26,7 @@ const (
 	toReport  = handover.ToOwn << 2
 	toRepost  = handover.ToOwn << 3
 	toSettle  = handover.ToOwn << 4 // sends that ended, and credits
+	toOpen    = handover.ToOwn << 5
 )
 
 // Work implements handover.Worker.
@@ -38,6 +39,9 @@ func (e *endpoint) Work() {
 	}
 	if work&toConnect != 0 {
 		e.connect()
+	}
+	if work&toOpen != 0 {
+		e.openResolved()
 	}
 	if work&toRefuse != 0 {
 		e.refuse(e.Fault)
@@ -155,6 +159,7 @@ func (e *endpoint) release(established bool) {
 		e.listener.left()
 	}
 	if e.active {
+		e.resolution.end()
 		b.Undial(e.Remote())
 	}
 }

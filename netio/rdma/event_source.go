@@ -62,6 +62,6 @@ func (s *eventSource) close() error {
 		_ = s.registration.Close() // fails only if the descriptor is not ours
 	}
 	err := s.eq.Close()
-	s.eq = nil
+	s.eq, s.registration = nil, nil
 	return err
 }

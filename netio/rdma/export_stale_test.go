@@ -7,9 +7,11 @@ package rdma
 import (
 	"log/slog"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/rdma/internal/fi"
 )
 
 // Devices returns how many devices a backend uses for new endpoints, and how many
@@ -17,6 +19,11 @@ import (
 func Devices(b netio.Backend) (fresh, stale int) {
 	d := &b.(*backend).devices
 	return len(d.all), len(d.stale)
+}
+
+// RemoveDevice tells a listen endpoint what libfabric does when its device was removed. Threads: the loop.
+func RemoveDevice(l netio.ListenEndpoint) {
+	l.(*listenEndpoint).onEvent(&fi.Event{Type: fi.Failed, Err: fi.Errno(syscall.ENODEV)})
 }
 
 // Refusals are those of a listen endpoint.

@@ -32,7 +32,7 @@ func (b *backend) rawOf(addr netip.AddrPort) []byte {
 // rdmInfo asks libfabric for endpoints without connection. Errors:
 // netio.ErrInvalidAddress; ErrNoDevice, wrapped; *fi.Error. Threads: any.
 func (b *backend) rdmInfo(addr netip.AddrPort, listen bool) (*fi.Info, error) {
-	h := fi.Hints{RDM: true, Provider: b.config.Provider, TxSize: maxDepth, RxSize: maxDepth}
+	h := fi.Hints{RDM: true, Provider: b.config.Provider, Domain: b.place.domain, TxSize: maxDepth, RxSize: maxDepth}
 	addr = dialled(addr)
 	raw, fabric := RawAddr(addr)
 	switch {
@@ -46,9 +46,15 @@ func (b *backend) rdmInfo(addr netip.AddrPort, listen bool) (*fi.Info, error) {
 	case !listen || addr.Port() != 0 || !addr.Addr().IsUnspecified() && !addr.Addr().IsLoopback():
 		return nil, fmt.Errorf("%w: provider %s has no addresses of the internet: listen on 0.0.0.0 with port 0, dial what ListenEndpoint.Addr says", netio.ErrInvalidAddress, b.config.Provider)
 	}
+	if !listen && h.Addr.IsValid() {
+		var err error
+		if h.From, err = b.place.from(h.Addr.Addr()); err != nil {
+			return nil, err
+		}
+	}
 	info, err := fi.GetInfo(h)
 	if err != nil {
-		return nil, noDevice(err, b.config.Provider, addr)
+		return nil, b.noDevice(err, addr)
 	}
 	return info, nil
 }

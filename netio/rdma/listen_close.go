@@ -25,6 +25,7 @@ func (l *listenEndpoint) end() {
 func (l *listenEndpoint) stop() {
 	b := l.backend
 	l.stopped = true
+	b.Alarms.Cancel(&l.absence.again)
 	l.Shut()
 	if i := slices.Index(b.listeners, l); i >= 0 {
 		b.listeners = slices.Delete(b.listeners, i, i+1)
@@ -69,7 +70,10 @@ func (l *listenEndpoint) closeObjects() {
 	if err := l.events.close(); err != nil {
 		l.backend.warn("cannot close an event queue", "addr", l.Address, "err", err)
 	}
-	l.backend.devices.release(l.device)
+	if l.device != nil {
+		l.backend.devices.release(l.device)
+	}
+	l.pep, l.device = nil, nil
 }
 
 // rejectRounds bounds rejectRest, should peers connect faster than it reads.
@@ -79,6 +83,9 @@ const rejectRounds = 100
 // 1.17 forgets them when its passive endpoint is closed: their sockets would stay
 // open for ever.
 func (l *listenEndpoint) rejectRest() {
+	if l.events.eq == nil {
+		return // its device was removed
+	}
 	for range rejectRounds {
 		events := l.events.eq.Read()
 		for i := range events {

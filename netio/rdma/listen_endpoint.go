@@ -22,7 +22,7 @@ type listenEndpoint struct {
 	backend *backend
 	handover.ListenEndpoint
 	params netio.Params
-	device *device // whose fabric pep is of; the accepted may be of another one, see deviceOf
+	device *device // whose fabric pep is of; the accepted may be of another one, see deviceOf. nil: it was removed
 	pep    *fi.PEP
 	hub    *hub // in place of device and pep
 
@@ -33,13 +33,17 @@ type listenEndpoint struct {
 	receive map[*device]*receivePool // that the accepted endpoints share, if they do: of the device, and of stale ones
 
 	refusals refusals
+	absence  absence
 }
 
 // Listen implements handover.Transport.
 func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
 	l := &listenEndpoint{backend: b, params: *p}
 	l.Init(&b.Backend, l)
-	var err error
+	addr, err := b.place.listens(addr)
+	if err != nil {
+		return nil, err
+	}
 	if b.rdm {
 		err = l.openHub(addr)
 	} else {
@@ -101,7 +105,10 @@ func (l *listenEndpoint) open(i *fi.Info) (err error) {
 	if err := l.pep.Listen(); err != nil {
 		return err
 	}
-	l.Address, err = l.pep.Name()
+	addr, err := l.pep.Name()
+	if !l.begun { // from then on any goroutine may read it, and it is the same one
+		l.Address = addr
+	}
 	return err
 }
 
@@ -131,12 +138,15 @@ func (l *listenEndpoint) begin() {
 // onEvent handles a request to connect. It makes no callback.
 func (l *listenEndpoint) onEvent(ev *fi.Event) {
 	if ev.Info == nil {
+		if ev.Type == fi.Failed && errors.Is(ev.Err, syscall.ENODEV) {
+			l.deviceGone(ev.Err)
+		}
 		return // an error before there was an endpoint
 	}
 	b := l.backend
 	peer, ok := parseGreeting(ev.Data)
 	switch {
-	case l.IsClosed():
+	case l.IsClosed() || l.absence.pause > 0:
 	case !ok:
 		b.Counters.BadMessages.Add(1)
 	case b.accepted >= b.config.MaxEndpoints:

@@ -7,6 +7,7 @@ package rdma
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"tagbus/netio"
 	"tagbus/netio/rdma/internal/fi"
@@ -17,7 +18,7 @@ import (
 // backend is closed before its loop is.
 //
 // The errors of the opener: those of Config.Validate; ErrNoDevice, wrapped, if
-// libfabric has nothing for the provider; the system's if a descriptor cannot be
+// libfabric has nothing for the provider, or not the device, or that has no address; the system's if a descriptor cannot be
 // made. The first call in a process takes some 100 ms: libfabric looks for
 // devices.
 func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
@@ -31,7 +32,11 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 			return nil, noDevice(err, cfg.Provider, "any address")
 		}
 		defer info.Free()
-		return open(loop, cfg, h, info)
+		at, err := findPlace(cfg, info)
+		if err != nil {
+			return nil, err
+		}
+		return open(loop, cfg, at, h, info)
 	}
 }
 
@@ -53,4 +58,12 @@ func noDevice(err error, provider string, where any) error {
 		return fmt.Errorf("%w of libfabric's provider %s for %v: see docs/rdma.md", ErrNoDevice, provider, where)
 	}
 	return err
+}
+
+// noDevice is the same for a backend, which may have one device only.
+func (b *backend) noDevice(err error, addr netip.AddrPort) error {
+	if b.place.name == "" {
+		return noDevice(err, b.config.Provider, addr)
+	}
+	return noDevice(err, b.config.Provider, fmt.Sprintf("%v by the device %q", addr, b.place.name))
 }

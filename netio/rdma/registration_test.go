@@ -11,21 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/invariants"
 	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
 	"tagbus/netio/rdma"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
 )
-
-// needRegistrations skips in a build that does not know what is registered.
-func needRegistrations(t *testing.T) {
-	t.Helper()
-	if !invariants.Enabled {
-		t.Skip("this build does not check registrations; the tag invariants does")
-	}
-}
 
 // leftRegistered returns what is registered. Behind the last test that is nothing.
 func leftRegistered() []string { return fi.Registrations() }
@@ -77,7 +68,6 @@ func openings() []opening {
 // TestListenEndpoint_thatEndsBeforeItBeganGivesUpItsMemory: its backend closes in the
 // same turn of the loop.
 func TestListenEndpoint_thatEndsBeforeItBeganGivesUpItsMemory(t *testing.T) {
-	needRegistrations(t)
 	for _, o := range openings() {
 		t.Run(o.name, func(t *testing.T) {
 			before := fi.Registrations()
@@ -106,7 +96,6 @@ func TestListenEndpoint_thatEndsBeforeItBeganGivesUpItsMemory(t *testing.T) {
 // TestBackend_whateverFailsNoRegistrationIsLeft makes each call fail in turn that opens and
 // connects two endpoints.
 func TestBackend_whateverFailsNoRegistrationIsLeft(t *testing.T) {
-	needRegistrations(t)
 	for _, o := range openings() {
 		t.Run(o.name, func(t *testing.T) {
 			const most = 1000 // calls to connect

@@ -135,6 +135,8 @@ const (
 	devNodes   = "dev/infiniband"
 	sysNet     = "sys/class/net"
 	ownStatus  = "proc/self/status"
+
+	stateActive = "ACTIVE" // of a port
 )
 
 // survey adds what the kernel says: root is the file system.

@@ -25,6 +25,7 @@ func offered() (version string, all []Fabric, err error) {
 		return version, nil, err
 	}
 	defer list.Free()
+	ofVerbs := verbsAddresses()
 	for i := range list.All() {
 		f := Fabric{
 			Provider: i.Provider(), Domain: i.Domain(),
@@ -38,9 +39,22 @@ func offered() (version string, all []Fabric, err error) {
 		if addr := i.LocalAddr(); addr.IsValid() {
 			f.Addresses = []netip.Addr{addr.Addr()}
 		}
+		if own, ok := ofVerbs[f.Domain]; ok && f.Provider == ProviderVerbs {
+			f.Addresses = own
+		}
 		speed, up, known := i.Link()
 		f.BitsPerSecond, f.Down = speed, known && !up
 		all = append(all, f)
 	}
 	return version, all, nil
+}
+
+// verbsAddresses returns the addresses of the devices of verbs.
+func verbsAddresses() map[string][]netip.Addr {
+	offers, err := fi.GetInfo(fi.Hints{Provider: ProviderVerbs})
+	if err != nil {
+		return nil // there are none
+	}
+	defer offers.Free()
+	return domains(ProviderVerbs, offers)
 }

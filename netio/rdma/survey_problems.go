@@ -39,7 +39,7 @@ func (s *Survey) diagnose(root fs.FS, noDrivers bool) {
 // diagnoseDevices finds out why devices cannot be used.
 func (s *Survey) diagnoseDevices(root fs.FS, problem func(string, ...any)) {
 	for _, d := range s.Devices {
-		if d.State != "ACTIVE" {
+		if d.State != stateActive {
 			problem("port %s of %s is %s, want ACTIVE: look at the cable, the switch, and ip link", d.Port, d.Name, strings.ToLower(d.State))
 		}
 	}

@@ -53,7 +53,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("ready", strings.Join(c.ListenAddrs(), ","))
+	fmt.Fprintln(os.Stdout, "ready", strings.Join(c.ListenAddrs(), ","))
 	select {} // until it is killed
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"tagbus/bridge/record"
 )
 

@@ -28,10 +28,10 @@ func init() {
 
 // flags are those of the program.
 type flags struct {
-	bridge, natsServer string
-	only               string
-	rounds             int
-	seconds            float64
+	program, natsServer string
+	only                string
+	rounds              int
+	seconds             float64
 
 	// Of a process that the program starts.
 	role, url, bus string
@@ -40,7 +40,7 @@ type flags struct {
 
 func main() {
 	var f flags
-	flag.StringVar(&f.bridge, "bridge", "../bin/tagbus-bridge", "the program tagbus-bridge")
+	flag.StringVar(&f.program, "bridge", "../bin/tagbus-bridge", "the program tagbus-bridge")
 	flag.StringVar(&f.natsServer, "nats-server", "", "the program nats-server")
 	flag.StringVar(&f.only, "only", "", "nats.go or franz-go; default: both")
 	flag.IntVar(&f.rounds, "rounds", 5, "how often each is measured")

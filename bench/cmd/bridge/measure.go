@@ -95,7 +95,7 @@ func measureEngine(f *flags, e engine, dir string) error {
 		t.loads = append(t.loads, load())
 		fmt.Fprintf(os.Stderr, "round %d of %d, load %s\n", round+1, f.rounds, load())
 	}
-	t.print()
+	t.print(os.Stdout)
 	return nil
 }
 
@@ -184,7 +184,7 @@ func (b *bench) startBridge(flags []string) (*process, error) {
 		return nil, err
 	}
 	args := append([]string{"out", "--bus", b.bus, "--tags", fmt.Sprintf("1-%d", tagCount), "--json"}, b.engine.flags()...)
-	return begin(b.flags.bridge, append(args, flags...), "writing ")
+	return begin(b.program, append(args, flags...), "writing ")
 }
 
 // endBridge ends a bridge in order.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
 	"tagbus/bus"
 	"tagbus/node"
 	"tagbus/tags"
@@ -121,7 +120,7 @@ func play(s sender, size int, length time.Duration) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	fmt.Println("ready")
+	fmt.Fprintln(os.Stdout, "ready")
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 )
@@ -36,9 +37,9 @@ func median[T any](all []T, f func(T) float64) float64 {
 }
 
 // print prints Markdown.
-func (t *table) print() {
-	fmt.Printf("%d processors, load %v, medians of %d rounds\n\n", runtime.NumCPU(), t.loads, len(t.direct))
-	fmt.Printf("| messages | tagbus-bridge | records | %s | ratio | goal | processor time a message: bridge, publisher; %[1]s | of the server: bridge; %[1]s |\n|---|---|---|---|---|---|---|---|\n", t.client)
+func (t *table) print(to io.Writer) {
+	fmt.Fprintf(to, "%d processors, load %v, medians of %d rounds\n\n", runtime.NumCPU(), t.loads, len(t.direct))
+	fmt.Fprintf(to, "| messages | tagbus-bridge | records | %s | ratio | goal | processor time a message: bridge, publisher; %[1]s | of the server: bridge; %[1]s |\n|---|---|---|---|---|---|---|---|\n", t.client)
 	for i, w := range works {
 		ours, theirs := t.bridge[i], t.theirs[w.client]
 		var ratios []float64
@@ -49,7 +50,7 @@ func (t *table) print() {
 		if w.goal > 0 {
 			goal = fmt.Sprintf("%gx", w.goal)
 		}
-		fmt.Printf("| %s | %.0f/s | %.0f/s | %.0f/s | %.2fx (%.2f to %.2f) | %s | %.2f, %.2f; %.2f µs | %.2f; %.2f µs |\n", w.name,
+		fmt.Fprintf(to, "| %s | %.0f/s | %.0f/s | %.0f/s | %.2fx (%.2f to %.2f) | %s | %.2f, %.2f; %.2f µs | %.2f; %.2f µs |\n", w.name,
 			median(ours, rate), median(ours, func(r result) float64 { return r.records }), median(theirs, rate),
 			median(ratios, func(r float64) float64 { return r }), slices.Min(ratios), slices.Max(ratios), goal,
 			median(ours, writer), median(ours, publisher), median(theirs, writer), median(ours, server), median(theirs, server))
@@ -58,7 +59,7 @@ func (t *table) print() {
 	for round := range t.direct {
 		added = append(added, t.through[round].p50-t.direct[round].p50)
 	}
-	fmt.Printf("\nLatency until a reader of the log has a message, %d B, %d a second: p50 %.0f µs over the bus and the bridge, %.0f µs with %s; added %.0f µs; p99 %.0f and %.0f µs\n",
+	fmt.Fprintf(to, "\nLatency until a reader of the log has a message, %d B, %d a second: p50 %.0f µs over the bus and the bridge, %.0f µs with %s; added %.0f µs; p99 %.0f and %.0f µs\n",
 		latencySize, latencyRate, median(t.through, p50), median(t.direct, p50), t.client, median(added, func(r float64) float64 { return r }),
 		median(t.through, p99), median(t.direct, p99))
 }

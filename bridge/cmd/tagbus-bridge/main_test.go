@@ -93,6 +93,21 @@ func open(t *testing.T, dir string) *node.Node {
 	return n
 }
 
+// publisher opens a publisher on a bus, and returns what is closed when it has lost a subscriber: until then, what waits for
+// subscribers counts one that was killed.
+func publisher(t *testing.T, dir string, cfg bus.PublisherConfig) (p *bus.Publisher, lost <-chan struct{}) {
+	t.Helper()
+	gone, once := make(chan struct{}), sync.Once{}
+	cfg.OnEvent = func(e bus.Event) {
+		if e.Kind == bus.Lost {
+			once.Do(func() { close(gone) })
+		}
+	}
+	p, err := open(t, dir).NewPublisher(cfg)
+	must(t, err)
+	return p, gone
+}
+
 // makeStream makes the stream TAGBUS, as its owner does.
 func makeStream(t *testing.T, url string) {
 	t.Helper()
@@ -111,13 +126,7 @@ func TestFromOneBusToAnother(t *testing.T) {
 	makeStream(t, server.URL)
 	here, there := t.TempDir(), t.TempDir()
 	set := tags.Of(1, 2)
-	lost, seen := make(chan struct{}), sync.Once{}
-	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000}, Common: bus.Common{OnEvent: func(e bus.Event) {
-		if e.Kind == bus.Lost {
-			seen.Do(func() { close(lost) })
-		}
-	}}})
-	must(t, err)
+	p, lost := publisher(t, here, bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000}})
 	published := uint64(0)
 	publish := func(n int) {
 		for range n {
@@ -134,7 +143,7 @@ func TestFromOneBusToAnother(t *testing.T) {
 	publish(1000)
 	must(t, first.Process.Kill())
 	_, _ = first.wait(t)
-	<-lost // what waits for subscribers counts it until then
+	<-lost
 	publish(100)
 	second := start(t, out...)
 	must(t, p.WaitSubscribers(t.Context(), 1, set))
@@ -177,61 +186,6 @@ func TestFromOneBusToAnother(t *testing.T) {
 	}
 }
 
-// TestASpoolSurvivesAKill of the bridge while the servers are away: each message is in the log once.
-func TestASpoolSurvivesAKill(t *testing.T) {
-	server := natsserver.Start(t)
-	makeStream(t, server.URL)
-	here, dir, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "run.tbr")
-	set := tags.Of(1, 2)
-	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 20_000, QueueBytes: 32 << 20}})
-	must(t, err)
-	published := uint64(0)
-	publish := func(n int) {
-		data := make([]byte, 300)
-		for range n {
-			published++
-			for tag := range set.All() {
-				must(t, p.PublishContext(t.Context(), tag, data))
-			}
-		}
-		p.Flush()
-	}
-	out := []string{
-		"out", "--bus", here, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--tags", "1-2", "--replay", "20000",
-		"--held-bytes", "1MiB", "--spool", dir, "--spool-bytes", "64MiB", "--ack-timeout", "500ms", "--json",
-	}
-	first := start(t, out...)
-	must(t, p.WaitSubscribers(t.Context(), 1, set))
-	publish(1000)
-	server.Kill()
-	publish(10_000) // 6 MB
-	must(t, first.Process.Kill())
-	_, _ = first.wait(t)
-	kept := messagesIn(t, dir) // without what was in memory, and in the buffers of the connection
-	server.Restart()
-	second := start(t, out...)
-	must(t, p.WaitSubscribers(t.Context(), 1, set))
-	publish(500)
-	if err := p.Drain(t.Context()); err != nil && !errors.Is(err, bus.ErrUndelivered) { // to the one that was killed
-		t.Error(err)
-	}
-	must(t, p.Close())
-	must(t, second.Process.Signal(syscall.SIGTERM))
-	if code, sum := second.wait(t); code != 0 || sum["lost"] != 0. || sum["spooled"] != 0. || kept == 0 || sum["passed"].(float64) == 0 {
-		t.Errorf("got status %d and %v with %d messages in the spool, want 0 and nothing lost; it said\n%s", code, sum, kept, second.err.String())
-	}
-	rec := start(t, "convert", server.URL+"/TAGBUS", "--out", file)
-	if code, _ := rec.wait(t); code != 0 {
-		t.Errorf("got status %d: %s", code, rec.err.String())
-	}
-	r, err := recording.Open(file)
-	must(t, err)
-	if report, err := recording.Verify(r); err != nil || report.Total().Messages != 2*published || report.Total().Missing > 0 || report.Total().Repeated+report.Total().Backward > 0 {
-		t.Errorf("got %v, %+v, want %d messages", err, report, 2*published)
-	}
-	must(t, r.Close())
-}
-
 // awaitTails waits until the last record of both tags ends before a counter.
 func awaitTails(t *testing.T, url string, next uint64) {
 	t.Helper()
@@ -255,20 +209,6 @@ func awaitTails(t *testing.T, url string, next uint64) {
 			t.Fatalf("the log has not all of both tags up to %d", next)
 		}
 	}
-}
-
-// messagesIn returns how many messages are in the files of a spool, which are recordings.
-func messagesIn(t *testing.T, dir string) (n uint64) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.tbr"))
-	must(t, err)
-	for _, name := range files {
-		r, err := recording.Open(name)
-		must(t, err)
-		n += r.Info().Messages
-		must(t, r.Close())
-	}
-	return n
 }
 
 // receive subscribes, and returns what waits for the goodbye and returns how many messages of each tag came in
@@ -335,43 +275,5 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("got status %d and\n%swant %d and %q", code, p.err.String(), test.code, test.text)
 			}
 		})
-	}
-}
-
-// TestAServerThatHangs holds up no program that is asked to end.
-func TestAServerThatHangs(t *testing.T) {
-	server := natsserver.Start(t)
-	makeStream(t, server.URL)
-	here, there := t.TempDir(), t.TempDir()
-	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
-	must(t, err)
-	defer func() { must(t, p.Close()) }()
-	s, err := open(t, there).NewSubscriber(bus.SubscriberConfig{})
-	must(t, err)
-	defer func() { must(t, s.Close()) }()
-	came := make(chan struct{}, 1)
-	_, err = s.Subscribe(tags.Of(1), func(bus.Message) { came <- struct{}{} })
-	must(t, err)
-	flags := []string{"--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--ack-timeout", "1s", "--json"}
-	out := start(t, append([]string{"out", "--bus", here, "--tags", "1", "--drain-timeout", "300ms"}, flags...)...)
-	follower := start(t, append([]string{"in", "--bus", there, "--follow"}, flags...)...)
-	must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
-	must(t, p.PublishContext(t.Context(), 1, make([]byte, 8)))
-	p.Flush()
-	<-came
-	server.Stop()
-	defer server.Continue()
-	must(t, p.PublishContext(t.Context(), 1, make([]byte, 8)))
-	p.Flush()
-	for _, one := range []struct {
-		*program
-		code int
-		text string
-	}{{out, 1, "messages are not known to be stored"}, {follower, 0, ""}} {
-		must(t, one.Process.Signal(syscall.SIGTERM))
-		hung := time.AfterFunc(30*time.Second, func() { _ = one.Process.Kill() })
-		if code, _ := one.wait(t); !hung.Stop() || code != one.code || !strings.Contains(one.err.String(), one.text) {
-			t.Errorf("got status %d and\n%swant %d and %q, and no kill", code, one.err.String(), one.code, one.text)
-		}
 	}
 }

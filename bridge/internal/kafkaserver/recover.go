@@ -51,7 +51,7 @@ func recovered(address, dir string) error {
 }
 
 // What mend knows of the files of the broker: a batch as it is on the wire in a file .dat, and for each in turn an entry in
-// the file .idx beside it, which says whether the batch is of a transaction.
+// the file .idx beside it, with a mark for those of a transaction.
 const (
 	batchHead      = 61
 	ofTransaction  = 0x10

@@ -92,7 +92,11 @@ func (r Reach) At(host []netip.Addr, most int) Place {
 	for left := r.Listeners; len(left) > 0; {
 		way := directory.Way{Backend: left[0].Backend}
 		for len(left) > 0 && left[0].Backend == way.Backend {
-			way.Addresses = append(way.Addresses, left[0].at(host)...)
+			for _, addr := range left[0].at(host) {
+				if !slices.Contains(way.Addresses, addr) { // several devices may be advertised at the same ones
+					way.Addresses = append(way.Addresses, addr)
+				}
+			}
 			left = left[1:]
 		}
 		var leftOut int

@@ -117,6 +117,18 @@ func TestSeveralBackends(t *testing.T) {
 	}
 }
 
+// Devices that are advertised at one address stand for one.
+func TestDevicesAtOneAddress(t *testing.T) {
+	at := netip.MustParseAddrPort
+	r := advertise.Reach{Listeners: []advertise.Listener{
+		{Backend: "rdma:verbs", Listen: at("10.8.0.1:6"), Advertise: ports("192.0.2.1:9")},
+		{Backend: "rdma:verbs", Listen: at("10.8.1.1:6"), Advertise: ports("192.0.2.1:9 192.0.2.2:0")},
+	}}
+	if got, want := fmt.Sprint(r.At(nil, 64).Addresses), "[192.0.2.1:9 192.0.2.2:6]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // A client has nothing but a monitor.
 func TestAMonitorAlone(t *testing.T) {
 	r := advertise.Reach{Monitor: netip.MustParseAddrPort("0.0.0.0:9100")}

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/internal/dialer"
 	"tagbus/internal/alarm"
 	"tagbus/internal/testkit/memnet"
+	"tagbus/netio"
 )
 
 const (
@@ -25,10 +26,19 @@ const (
 func errAt(n int) error { return fmt.Errorf("refused by %d", n) }
 
 // at returns the address of a number: up to 99 those of one backend, up to 199 of another one. From 500
-// on they are names within the host.
+// on they are names within the host, and from 600 on each is dialed from a device of its own.
 func at(n int) dialer.Target {
+	if n >= 600 {
+		return dialer.Target{Backend: fmt.Sprintf("backend 6@%d", n), Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(n))}
+	}
 	return dialer.Target{Backend: fmt.Sprint("backend ", n/100), Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(n))}
 }
+
+// backends are those of the targets: one is within the host, another one has devices.
+type backends struct{}
+
+func (backends) Within(name string) bool { return name == "backend 5" }
+func (backends) Spread(name string) bool { return netio.Kind(name) == "backend 6" }
 
 // bed is a dialer on a loop.
 type bed struct {
@@ -44,7 +54,7 @@ func newBed(t *testing.T) *bed {
 	if err := alarm.Open(&b.alarms, b.loop.NewTimer); err != nil {
 		t.Fatal(err)
 	}
-	b.Dialer = dialer.NewDialer(&b.alarms, least, most, hello, func(backend string) bool { return backend == "backend 5" })
+	b.Dialer = dialer.NewDialer(&b.alarms, least, most, hello, backends{})
 	return b
 }
 

@@ -36,7 +36,7 @@ type Dialer struct {
 	alarms      *alarm.Clock
 	least, most time.Duration // delay before another try
 	hello       time.Duration // that a peer may take for its hello
-	within      func(backend string) bool
+	backends    Backends
 	taken       map[Target]*Contact // addresses with a connection, or one that is being opened
 }
 
@@ -44,9 +44,15 @@ type Dialer struct {
 //
 //   - least, most: the delay before another try.
 //   - hello: how long a peer may take for its hello.
-//   - within: reports whether the addresses of a backend are names within the host.
-func NewDialer(alarms *alarm.Clock, least, most, hello time.Duration, within func(backend string) bool) Dialer {
-	return Dialer{alarms: alarms, least: least, most: most, hello: hello, within: within, taken: make(map[Target]*Contact)}
+//   - backends: those of the targets.
+func NewDialer(alarms *alarm.Clock, least, most, hello time.Duration, backends Backends) Dialer {
+	return Dialer{alarms: alarms, least: least, most: most, hello: hello, backends: backends, taken: make(map[Target]*Contact)}
+}
+
+// Backends is what a dialer knows of backends, by their names.
+type Backends interface {
+	Within(backend string) bool // reports whether its addresses are names within the host
+	Spread(backend string) bool // reports whether its addresses are shared out among contacts: each try keeps to their order
 }
 
 // Prepare makes c the contact of a user.
@@ -82,7 +88,7 @@ type User interface {
 
 // Contact is the way to one peer. It must not be copied once it is prepared.
 type Contact struct {
-	Addresses []Target // of the peer, in the order in which they are tried, those of a backend together; at least one; see Revise
+	Addresses []Target // of the peer, in the order in which they are tried, those of a kind of backend together; at least one; see Revise
 
 	dialer  *Dialer
 	user    User

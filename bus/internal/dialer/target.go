@@ -2,7 +2,11 @@
 
 package dialer
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"tagbus/netio"
+)
 
 // Target is what a contact opens: an address, by one of the backends of its user.
 type Target struct {
@@ -12,6 +16,9 @@ type Target struct {
 
 // String returns the address.
 func (t Target) String() string { return t.Addr.String() }
+
+// sameKind reports whether the backends of both are of one kind.
+func (t Target) sameKind(o Target) bool { return netio.Kind(t.Backend) == netio.Kind(o.Backend) }
 
 // Targets returns the addresses of one backend as targets.
 func Targets(backend string, addresses []netip.AddrPort) []Target {

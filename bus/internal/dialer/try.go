@@ -19,7 +19,7 @@ import (
 const headStart = 250 * time.Millisecond
 
 // backendHeadStart is how long the last address of a backend is alone before the first one of a
-// backend that is worse. A peer whose loop is busy answers by all of them late, and would be
+// kind that is worse. A peer whose loop is busy answers by all of them late, and would be
 // reached by the one of which the system accepts connections.
 const backendHeadStart = time.Second
 
@@ -54,11 +54,12 @@ type Failure struct {
 var errNoAnswer = errors.New("no answer yet when another way was ready")
 
 // order returns the addresses in the order of the next try: the one that worked last
-// comes first among those of its backend.
+// comes first among those of its backend. Those that are shared out keep their order, so that
+// a contact comes back to its own device.
 func (c *Contact) order() []Target {
 	i := slices.Index(c.Addresses, c.worked)
-	first := slices.IndexFunc(c.Addresses, func(t Target) bool { return t.Backend == c.worked.Backend })
-	if i <= first {
+	first := slices.IndexFunc(c.Addresses, c.worked.sameKind)
+	if i <= first || c.dialer.backends.Spread(c.worked.Backend) {
 		return slices.Clip(c.Addresses) // the try may append some
 	}
 	return slices.Concat(c.Addresses[:first], c.Addresses[i:i+1], c.Addresses[first:i], c.Addresses[i+1:])
@@ -94,9 +95,9 @@ func (c *Contact) more() {
 // startBefore returns the head start of an address before the next one.
 func (d *Dialer) startBefore(addr, next Target) time.Duration {
 	switch {
-	case addr.Backend == next.Backend:
+	case addr.sameKind(next):
 		return headStart
-	case d.within(addr.Backend):
+	case d.backends.Within(addr.Backend):
 		return nameHeadStart
 	}
 	return backendHeadStart
@@ -230,9 +231,12 @@ func (d *Dialer) Freed(addr Target) {
 }
 
 // better returns what has become in this try of the backends that are better than that of the
-// connection.
+// connection, and of other devices that come before it.
 func (c *Contact) better() (all []Failure) {
-	own := slices.IndexFunc(c.Addresses, func(t Target) bool { return t.Backend == c.opened.Backend })
+	own := slices.IndexFunc(c.Addresses, c.opened.sameKind)
+	if c.dialer.backends.Spread(c.opened.Backend) {
+		own = slices.Index(c.Addresses, c.opened)
+	}
 	for _, t := range c.Addresses[:max(own, 0)] {
 		if i := slices.IndexFunc(c.try.failed, func(f Failure) bool { return f.Target == t }); i >= 0 {
 			all = append(all, c.try.failed[i])

@@ -167,6 +167,15 @@ func TestTheBackendsOfATry(t *testing.T) {
 			"dialing",
 		},
 		{
+			"devices are of one kind, and each try begins with the same one",
+			[]step{
+				ms(0, func(u *user) { u.Addresses = []dialer.Target{at(601), at(602), at(1)} }), ms(0, dial), ms(300, up(602)), ms(310, refused(601)),
+				ms(320, (*user).Greeted), ms(330, (*user).lose), ms(330, func(u *user) { u.Rest() }), ms(400, dial), ms(700, refused(602)), ms(701, refused(601)), ms(702, nil),
+			},
+			[]string{"0 open 601", "250 open 602", "330 tried, <nil>, waiting", "400 open 601", "650 open 602", "700 open 1"},
+			"dialing",
+		},
+		{
 			"that a peer is elsewhere is no reason beside another one",
 			[]step{ms(0, dial), ms(0, elsewhere(1)), ms(0, elsewhere(2)), ms(1, refused(101)), ms(2, refused(102)), ms(3, nil)},
 			[]string{"0 open 1", "0 open 2", "0 open 101", "1 open 102", "2 tried, refused by 101 and refused by 102, waiting"},
@@ -214,6 +223,15 @@ func TestWhatWasPassed(t *testing.T) {
 			u.Greeted()
 			if len(u.Passed()) != 0 {
 				t.Errorf("by the best one: got %v", u.Passed())
+			}
+			u.lose()
+			u.Addresses = []dialer.Target{at(601), at(602), at(1)}
+			u.Dial()
+			u.b.Refused(at(601), errAt(601))
+			u.up(602)
+			u.Greeted()
+			if got, want := fmt.Sprint(u.Passed()), fmt.Sprint([]dialer.Failure{{Target: at(601), Err: errAt(601)}}); got != want {
+				t.Errorf("by the second device: got %s, want %s", got, want)
 			}
 		})
 	})

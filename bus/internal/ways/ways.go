@@ -47,7 +47,7 @@ func (bs Backends) Names() string {
 	return strings.Join(all, ",")
 }
 
-// Named returns the backend of a name, nil if there is none.
+// Named returns the backend of a name, nil if there is none. That of a device has it in its name.
 func (bs Backends) Named(name string) netio.Backend {
 	if i := slices.IndexFunc(bs, func(b netio.Backend) bool { return b.Name() == name }); i >= 0 {
 		return bs[i]
@@ -55,26 +55,58 @@ func (bs Backends) Named(name string) netio.Backend {
 	return nil
 }
 
+// Kinds returns the kinds of backends, the best first, with commas between them: what the directory has.
+func (bs Backends) Kinds() string {
+	var all []string
+	for _, b := range bs {
+		if kind := netio.Kind(b.Name()); !slices.Contains(all, kind) {
+			all = append(all, kind)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// Has reports whether there is a backend of a kind.
+func (bs Backends) Has(kind string) bool { return len(bs.of(kind)) > 0 }
+
+// of returns the backends of a kind: several have a device each.
+func (bs Backends) of(kind string) (all Backends) {
+	for _, b := range bs {
+		if netio.Kind(b.Name()) == kind {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
 // Targets returns where to dial a peer, the best way first. There are none if it has other
 // backends than this program.
-func (bs Backends) Targets(e directory.Entry) (all []dialer.Target) {
+//
+//   - own: the instance of this side.
+func (bs Backends) Targets(own string, e directory.Entry) (all []dialer.Target) {
 	ways := e.AllWays()
+	done := make(map[string]bool, len(bs))
 	for _, b := range bs {
+		kind := netio.Kind(b.Name())
+		if done[kind] {
+			continue
+		}
+		done[kind] = true
 		for _, way := range ways {
-			if way.Backend == b.Name() {
-				all = append(all, dialer.Targets(way.Backend, way.Addresses)...)
+			if way.Backend == kind {
+				all = append(all, bs.of(kind).targets(own+" "+e.Instance, way.Addresses)...)
 			}
 		}
 	}
 	return all
 }
 
-// Sole returns how to dial a peer by one backend that both have. It is the last one that all
+// Sole returns how to dial a peer by one kind of backend that both have. It is the last one that all
 // are expected to have, if so: for what is asked now and then, which is not worth memory that is shared.
 func (bs Backends) Sole(e directory.Entry) []dialer.Target {
 	for _, way := range slices.Backward(e.AllWays()) {
-		if bs.Named(way.Backend) != nil {
-			return dialer.Targets(way.Backend, way.Addresses)
+		if some := bs.of(way.Backend); len(some) > 0 {
+			return some.targets(e.Instance, way.Addresses)
 		}
 	}
 	return nil
@@ -85,8 +117,8 @@ func (bs Backends) Sole(e directory.Entry) []dialer.Target {
 func (bs Backends) OnlyWithin(e directory.Entry) bool {
 	common := false
 	for _, way := range e.AllWays() {
-		if b := bs.Named(way.Backend); b != nil {
-			if !within(b) {
+		if some := bs.of(way.Backend); len(some) > 0 {
+			if !within(some[0]) {
 				return false
 			}
 			common = true
@@ -128,15 +160,20 @@ type Passed struct {
 //   - failed: what has become of the try from which it came.
 func (bs Backends) Passed(e directory.Entry, backend string, failed []dialer.Failure) (all []Passed) {
 	for _, way := range e.AllWays() {
-		if way.Backend == backend {
+		if way.Backend == netio.Kind(backend) {
+			for _, f := range failed { // of other devices
+				if f.Backend != backend && netio.Kind(f.Backend) == way.Backend && !has(all, f.Backend) {
+					all = append(all, Passed{f.Backend, f.Err.Error()})
+				}
+			}
 			break
 		}
 		p := Passed{Backend: way.Backend, Reason: "not tried"}
-		if bs.Named(way.Backend) == nil {
+		if !bs.Has(way.Backend) {
 			p.Reason = "this program has only " + bs.Names()
 		}
 		for _, f := range failed {
-			if f.Backend == way.Backend {
+			if netio.Kind(f.Backend) == way.Backend {
 				p.Reason = f.Err.Error()
 				break
 			}
@@ -144,6 +181,10 @@ func (bs Backends) Passed(e directory.Entry, backend string, failed []dialer.Fai
 		all = append(all, p)
 	}
 	return all
+}
+
+func has(all []Passed, backend string) bool {
+	return slices.ContainsFunc(all, func(p Passed) bool { return p.Backend == backend })
 }
 
 // TargetOf returns what was dialed for a connection.

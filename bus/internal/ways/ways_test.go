@@ -33,6 +33,14 @@ type within struct{ backend }
 
 func (*within) NewName() netip.AddrPort { return netip.AddrPort{} }
 
+// device is one of a device, which is near to the peers whose addresses begin as its name ends.
+type device struct{ backend }
+
+func (d *device) Near(addr netip.Addr) bool {
+	_, name, _ := strings.Cut(d.name, "@")
+	return name != "" && strings.HasPrefix(addr.String(), name)
+}
+
 // several is a netio.MultiBackend.
 type several struct {
 	netio.Backend
@@ -46,9 +54,12 @@ func ours(names ...string) ways.Backends {
 	s := &several{}
 	for _, name := range names {
 		b := backend{name: name}
-		if name == "shm" {
+		switch {
+		case name == "shm":
 			s.all = append(s.all, &within{b})
-		} else {
+		case strings.HasPrefix(name, "rdma"):
+			s.all = append(s.all, &device{b})
+		default:
 			s.all = append(s.all, &b)
 		}
 	}
@@ -78,7 +89,7 @@ func TestWhatIsDialed(t *testing.T) {
 			return strings.Join(all, ", ")
 		}
 		bs := ours(strings.Fields(test.ours)...)
-		if got := list(bs.Targets(entry)); got != test.want {
+		if got := list(bs.Targets("own", entry)); got != test.want {
 			t.Errorf("%s: Targets: got %s, want %s", test.ours, got, test.want)
 		}
 		if got := list(bs.Sole(entry)); got != test.sole {
@@ -116,12 +127,18 @@ func TestErrorsNameTheBackend(t *testing.T) {
 }
 
 func TestWhatWasPassed(t *testing.T) {
-	failed := []dialer.Failure{{Target: dialer.Target{Backend: "shm", Addr: entry.Ways[0].Addresses[0]}, Err: syscall.EACCES}}
+	byName := dialer.Failure{Target: dialer.Target{Backend: "shm", Addr: entry.Ways[0].Addresses[0]}, Err: syscall.EACCES}
+	byDevice := dialer.Failure{Target: dialer.Target{Backend: "rdma:verbs@a", Addr: entry.Ways[1].Addresses[0]}, Err: syscall.ENODEV}
 	for _, test := range []struct{ ours, by, want string }{
 		{"shm rdma:verbs tcp", "tcp", "[{shm permission denied} {rdma:verbs not tried}]"},
 		{"shm tcp", "tcp", "[{shm permission denied} {rdma:verbs this program has only shm,tcp}]"},
 		{"shm tcp", "shm", "[]"},
+		{"shm rdma:verbs@a rdma:verbs@b tcp", "rdma:verbs@b", "[{shm permission denied} {rdma:verbs@a no such device}]"},
 	} {
+		failed := []dialer.Failure{byName}
+		if strings.Contains(test.ours, byDevice.Backend) {
+			failed = append(failed, byDevice, byDevice) // at two addresses
+		}
 		if got := fmt.Sprint(ours(strings.Fields(test.ours)...).Passed(entry, test.by, failed)); got != test.want {
 			t.Errorf("%s by %s: got %s, want %s", test.ours, test.by, got, test.want)
 		}

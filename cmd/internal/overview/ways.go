@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
+	"tagbus/netio"
 )
 
 // withinHost is the transport for processes of one host.
@@ -66,7 +67,7 @@ func (r *Row) Unused(p *state.Peer, itself *state.State) (u Unused, ok bool) {
 		return c.passedBy(p.Passed, s.Role == state.Subscriber)
 	}
 	announced := r.Entry.AllWays()
-	at := slices.IndexFunc(announced, func(w directory.Way) bool { return w.Backend == p.Backend })
+	at := slices.IndexFunc(announced, func(w directory.Way) bool { return w.Backend == netio.Kind(p.Backend) })
 	for i := range announced[:max(at, 0)] {
 		if better := announced[i].Backend; c.could(better) {
 			return c.unused(better, c.why(better, r.Entry.Instance, itself)), true
@@ -125,12 +126,12 @@ func (c *connection) why(backend, instance string, itself *state.State) string {
 			continue
 		}
 		for _, way := range itself.Peers[i].Passed {
-			if way.Backend == backend {
+			if netio.Kind(way.Backend) == backend {
 				return way.Reason
 			}
 		}
 	}
-	if !slices.Contains(strings.Split(itself.Backend, ","), backend) {
+	if !slices.ContainsFunc(strings.Split(itself.Backend, ","), func(name string) bool { return netio.Kind(name) == backend }) {
 		return hasOnly + itself.Backend
 	}
 	return ""

@@ -18,7 +18,7 @@ import (
 // Flags are those of all commands.
 type Flags struct {
 	Bus        string        `placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other: a folder, or etcd://HOST,HOST/NAME."`
-	Backend    string        `placeholder:"NAME" help:"Transport of the bus: auto, or some of shm, tcp, tls, rdma and rdma:PROVIDER with commas between them. Default auto, which is shm,tls with --cert."`
+	Backend    string        `placeholder:"NAME" help:"Transport of the bus: auto, or some of shm, tcp, tls, rdma, rdma:PROVIDER and rdma:PROVIDER@DEVICE with commas between them. Default auto, which is shm,tls with --cert."`
 	Timeout    time.Duration `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
 	JSON       bool          `name:"json" help:"Print one JSON object a line instead of a table."`
 	MaxEntries int           `placeholder:"N" help:"How many entries of programs that may live are followed in a folder, as the programs of the bus have it. Default 4096."`

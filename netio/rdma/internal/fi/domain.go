@@ -12,13 +12,12 @@ import "C"
 import (
 	"runtime"
 	"unsafe"
-
-	"tagbus/internal/invariants"
 )
 
 // Domain is a port of a device, or what stands for one.
 type Domain struct {
 	p      *C.struct_fid_domain
+	held   *unsafe.Pointer // of lister.c
 	fabric *Fabric
 }
 
@@ -30,21 +29,39 @@ type Domain struct {
 //	int fi_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	d := &Domain{fabric: f}
-	if err := attempt("fi_domain", func() C.int { return C.fix_domain(f.p, i.p, &d.p) }); err != nil {
+	if err := attempt("fi_domain", func() C.int { return C.fix_domain(f.p, i.p, &d.p, &d.held) }); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// Close closes the domain.
-func (d *Domain) Close() error { return closeObject(&d.p) }
+// Close closes the domain, whose device may have been removed.
+//
+// Implements:
+//
+//	int fi_close(struct fid *fid)
+func (d *Domain) Close() error {
+	if d.p == nil {
+		return nil
+	}
+	rc := C.fix_domain_close(d.p, d.held)
+	d.p = nil
+	return check("fi_close", rc)
+}
+
+// LookForDevices has the libraries below find out which devices have come or gone. Those that have
+// gone are closed when no domain is open on them.
+func LookForDevices() {
+	prepare()
+	C.fix_look()
+}
 
 // MR is memory that is registered with a device for sending and receiving.
 type MR struct {
 	p    *C.struct_fid_mr
 	desc uint64
 	pin  *pinned
-	leak runtime.Cleanup // set in a build with invariants
+	leak runtime.Cleanup
 }
 
 // Register registers mem, of at least one byte, until Close. It may be memory of
@@ -68,9 +85,7 @@ func (d *Domain) Register(mem []byte) (*MR, error) {
 		return nil, err
 	}
 	m.desc = uint64(desc)
-	if invariants.Enabled {
-		m.watch()
-	}
+	m.watch()
 	return m, nil
 }
 
@@ -80,9 +95,7 @@ func (m *MR) Desc() uint64 { return m.desc }
 // Close ends the registration.
 func (m *MR) Close() error {
 	err := closeObject(&m.p)
-	if invariants.Enabled {
-		m.unwatch()
-	}
+	m.leak.Stop()
 	m.pin.end()
 	return err
 }

@@ -8,6 +8,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+// fix_exact moves the offer of the device to which an address leads to the front.
+//
+// verbs 1.17 keeps the offers of all devices whose names begin with the name of that one
+// (vrb_del_info_not_belong_to_dev: mlx5_1, mlx5_10). With the domain of another one a
+// connection fails (fi_enable: EINVAL). Of names that begin with one of them, that is
+// the shortest. The offers of one device are in their order.
+struct fi_info *fix_exact(struct fi_info *all)
+{
+	struct fi_info **shortest = &all;
+
+	if (strcmp(all->fabric_attr->prov_name, "verbs"))
+		return all;
+	for (struct fi_info **at = &all->next; *at; at = &(*at)->next) {
+		if (strlen((*at)->domain_attr->name) < strlen((*shortest)->domain_attr->name))
+			shortest = at;
+	}
+	if (shortest != &all) {
+		struct fi_info *first = *shortest;
+
+		*shortest = first->next;
+		first->next = all;
+		all = first;
+	}
+	return all;
+}
+
 int fix_getinfo(const struct fix_hints *h, struct fi_info **info)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -18,7 +44,7 @@ int fix_getinfo(const struct fix_hints *h, struct fi_info **info)
 	hints->ep_attr->type = h->rdm ? FI_EP_RDM : FI_EP_MSG;
 	hints->caps = FI_MSG;
 	hints->mode = h->rdm ? 0 : FI_RX_CQ_DATA; // verbs wants it; nobody sends such data
-	hints->addr_format = FI_FORMAT_UNSPEC;
+	hints->addr_format = (uint32_t)h->srcformat;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->tx_attr->size = h->tx_size;
@@ -30,17 +56,21 @@ int fix_getinfo(const struct fix_hints *h, struct fi_info **info)
 		hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 		hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	}
+	if (h->domain)
+		hints->domain_attr->name = strdup(h->domain);
 	if (h->srclen && (hints->src_addr = malloc(h->srclen))) {
 		memcpy(hints->src_addr, h->src, h->srclen);
 		hints->src_addrlen = h->srclen;
 	}
-	if (!hints->fabric_attr->prov_name || (h->srclen && !hints->src_addr)) {
+	if (!hints->fabric_attr->prov_name || (h->srclen && !hints->src_addr) || (h->domain && !hints->domain_attr->name)) {
 		fi_freeinfo(hints);
 		return -FI_ENOMEM;
 	}
 	rc = fi_getinfo(FI_VERSION(1, 11), h->node, h->service,
 	                !h->node ? 0 : FI_NUMERICHOST | (h->listen ? FI_SOURCE : 0), hints, info);
 	fi_freeinfo(hints);
+	if (!rc && h->node)
+		*info = fix_exact(*info);
 	return rc;
 }
 

@@ -20,8 +20,9 @@ struct fix_hints {
 	const char *provider, *node, *service;
 	uint64_t listen; // node and service are those of this side
 	uint64_t rdm;    // FI_EP_RDM instead of FI_EP_MSG
+	const char *domain; // NULL: any
 	const void *src; // address of this side, in the provider's form
-	uint64_t srclen;
+	uint64_t srclen, srcformat;
 	uint64_t tx_size, rx_size;
 };
 
@@ -65,9 +66,12 @@ struct fix_event {
 };
 
 int fix_getinfo(const struct fix_hints *h, struct fi_info **info);
+struct fi_info *fix_exact(struct fi_info *all);
 int fix_list(struct fi_info **info);
 void fix_initialise(void);
-int fix_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain);
+int fix_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void ***held);
+int fix_domain_close(struct fid_domain *domain, void **held);
+void fix_look(void);
 int fix_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd);
 int fix_cq_open(struct fid_domain *domain, size_t size, struct fid_cq **cq, int *fd);
 int fix_srx_open(struct fid_domain *domain, const struct fi_info *info, size_t size, struct fid_ep **srx);

@@ -22,7 +22,9 @@ type Hints struct {
 	Provider string         // "tcp", "net", "verbs"; "tcp;ofi_rxm"
 	Addr     netip.AddrPort // to listen on, or to connect to
 	Listen   bool
-	Source   []byte // address of this side in the provider's form, with RDM; nil: that of Addr, or any
+	Domain   string     // "": any
+	From     netip.Addr // of this side, where it does not listen; the zero value: any
+	Source   []byte     // the same in the provider's form, with RDM, where that is none of the internet; nil: any
 
 	// TxSize and RxSize are how many sends and receives an endpoint is to take
 	// at once. 0: the provider's default.
@@ -59,8 +61,19 @@ func GetInfo(h Hints) (*Info, error) {
 	if h.RDM {
 		c.rdm = 1
 	}
-	if len(h.Source) > 0 {
-		c.src, c.srclen = C.CBytes(h.Source), C.uint64_t(len(h.Source))
+	if h.Domain != "" {
+		c.domain = C.CString(h.Domain)
+		defer C.free(unsafe.Pointer(c.domain))
+	}
+	source := h.Source
+	if h.From.IsValid() {
+		source, c.srcformat = SocketAddr(netip.AddrPortFrom(h.From, 0)), C.FI_SOCKADDR_IN6
+		if h.From.Unmap().Is4() {
+			c.srcformat = C.FI_SOCKADDR_IN
+		}
+	}
+	if len(source) > 0 {
+		c.src, c.srclen = C.CBytes(source), C.uint64_t(len(source))
 		defer C.free(c.src)
 	}
 	c.tx_size, c.rx_size = C.uint64_t(h.TxSize), C.uint64_t(h.RxSize)

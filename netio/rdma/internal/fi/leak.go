@@ -6,6 +6,7 @@ package fi
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ import (
 )
 
 // pinned is the memory of an MR. It is apart from it, so that it outlives one that is
-// lost: the report of a build with invariants must come before the panic of
-// runtime.Pinner, which names no place.
+// lost: what a device may write to is never given to something else, and runtime.Pinner, which panics
+// when it is collected with its memory, is not.
 type pinned struct {
 	pin   runtime.Pinner
 	bytes int
@@ -27,10 +28,18 @@ type pinned struct {
 func pin(mem []byte) *pinned {
 	p := &pinned{bytes: len(mem)}
 	p.pin.Pin(unsafe.SliceData(mem))
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	open.all[p] = struct{}{}
 	return p
 }
 
-func (p *pinned) end() { p.pin.Unpin() }
+func (p *pinned) end() {
+	p.pin.Unpin()
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	delete(open.all, p)
+}
 
 // String says what was registered where.
 func (p *pinned) String() string {
@@ -46,7 +55,7 @@ func (p *pinned) String() string {
 	}
 }
 
-// open are the registrations that are not closed, in a build with invariants.
+// open are the registrations that are not closed.
 var open = struct {
 	mu  sync.Mutex
 	all map[*pinned]struct{}
@@ -57,35 +66,26 @@ const maxStack = 32
 
 // watch reports m if it is collected before Close.
 func (m *MR) watch() {
-	const callers = 3 // above runtime.Callers, watch and Register
-	stack := make([]uintptr, maxStack)
-	m.pin.stack = stack[:runtime.Callers(callers, stack)]
-	open.mu.Lock()
-	defer open.mu.Unlock()
-	open.all[m.pin] = struct{}{}
+	if invariants.Enabled {
+		const callers = 3 // above runtime.Callers, watch and Register
+		stack := make([]uintptr, maxStack)
+		m.pin.stack = stack[:runtime.Callers(callers, stack)]
+	}
 	m.leak = runtime.AddCleanup(m, lost, m.pin)
 }
 
-func (m *MR) unwatch() {
-	m.leak.Stop()
-	forget(m.pin)
-}
-
-func forget(p *pinned) {
-	open.mu.Lock()
-	defer open.mu.Unlock()
-	delete(open.all, p)
-}
-
-// lost is called when an MR was collected that was not closed.
+// lost is called when an MR was collected that was not closed. Its memory stays: the device may
+// write to it.
 func lost(p *pinned) {
-	forget(p)
-	p.end()
-	invariants.Report("a registration of memory was collected that was never closed: %v", p)
+	if invariants.Enabled {
+		invariants.Report("a registration of memory was collected that was never closed: %v", p)
+		return
+	}
+	slog.Error("rdma: a registration of memory was never closed, and keeps it locked: build with -tags invariants to learn where it was made", "bytes", p.bytes)
 }
 
-// Registrations describes those that are not closed: their sizes, and where they were
-// made. In a build without invariants it returns nothing. Threads: any.
+// Registrations describes those that are not closed: their sizes, and in a build with invariants
+// where they were made. Threads: any.
 func Registrations() []string {
 	open.mu.Lock()
 	defer open.mu.Unlock()

@@ -64,7 +64,9 @@ var networks = []table.Row{
 		Number: "9", Name: "a network reorders and doubles packets", Inject: "a tunnel between the hosts, both ways, 5 s: a delay of 10 ms, 25 of 100 without it, 10 of 100 twice",
 		Promise: "no connection ends; no message is doubled or out of order; messages flow within 8 s of the end", Ways: network, Needs: []string{"ip"}, Missing: lacksTunnels,
 		Struck: table.Counts{delayed: 100, "packets that overtook others": 50, "packets that came twice": 20},
-		Run:    func(c *table.Case) { overWire(c, 5*time.Second, wire.Config{Delay: 10 * time.Millisecond, Early: 25, Twice: 10}) },
+		Run: func(c *table.Case) {
+			overWire(c, 5*time.Second, wire.Config{Delay: 10 * time.Millisecond, Early: 25, Twice: 10})
+		},
 	},
 	{
 		Number: "10", Name: "a wire of 8 Mb/s, and six times as much to send", Inject: "tbf at the host of the publisher, 6 s",

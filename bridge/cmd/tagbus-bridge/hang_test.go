@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/tags"
+
+	"tagbus/bridge/internal/natsserver"
+)
+
+// TestAServerThatHangs holds up no program that is asked to end.
+func TestAServerThatHangs(t *testing.T) {
+	server := natsserver.Start(t)
+	makeStream(t, server.URL)
+	here, there := t.TempDir(), t.TempDir()
+	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
+	must(t, err)
+	defer func() { must(t, p.Close()) }()
+	s, err := open(t, there).NewSubscriber(bus.SubscriberConfig{})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	came := make(chan struct{}, 1)
+	_, err = s.Subscribe(tags.Of(1), func(bus.Message) { came <- struct{}{} })
+	must(t, err)
+	flags := []string{"--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--ack-timeout", "1s", "--json"}
+	out := start(t, append([]string{"out", "--bus", here, "--tags", "1", "--drain-timeout", "300ms"}, flags...)...)
+	follower := start(t, append([]string{"in", "--bus", there, "--follow"}, flags...)...)
+	must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
+	must(t, p.PublishContext(t.Context(), 1, make([]byte, 8)))
+	p.Flush()
+	<-came
+	server.Stop()
+	defer server.Continue()
+	must(t, p.PublishContext(t.Context(), 1, make([]byte, 8)))
+	p.Flush()
+	for _, one := range []struct {
+		*program
+		code int
+		text string
+	}{{out, 1, "messages are not known to be stored"}, {follower, 0, ""}} {
+		must(t, one.Process.Signal(syscall.SIGTERM))
+		hung := time.AfterFunc(30*time.Second, func() { _ = one.Process.Kill() })
+		if code, _ := one.wait(t); !hung.Stop() || code != one.code || !strings.Contains(one.err.String(), one.text) {
+			t.Errorf("got status %d and\n%swant %d and %q, and no kill", code, one.err.String(), one.code, one.text)
+		}
+	}
+}
