@@ -61,7 +61,7 @@ type Config struct {
 	//
 	// "rdma:verbs@mlx5_0" uses one device, and several such, one behind the other, share out the
 	// connections: a publisher listens by each of them, and each pair of programs prefers two devices at
-	// random. When one fails the connections go to the others, and come back with the next try (adr/0045).
+	// random. When one fails the connections go to the others, and come back with the next try (adr/0044).
 	//
 	// Default "auto": "shm,tcp", with "rdma:verbs" between them where this program and this
 	// host have it, or up to 8 of its devices, without what cannot be opened. With TLS it is "shm,tls", and with Access "shm,tcp".
