@@ -130,7 +130,7 @@ func TestTheBridgeIsRunBesideTheProgram(t *testing.T) {
 	var ran []string
 	s := starter{
 		executable: func() (string, error) { return self, nil },
-		exec: func(path string, args, _ []string) error {
+		exec: func(_ string, args, _ []string) error {
 			ran = args
 			return syscall.ENOEXEC
 		},

@@ -150,7 +150,7 @@ func (w *Wire) take(from, to *os.File, packets chan<- late) {
 // bring brings each packet when it is due.
 func (w *Wire) bring(to *os.File, packets <-chan late) {
 	for p := range packets {
-		time.Sleep(time.Until(p.due))
+		<-time.After(time.Until(p.due))
 		w.put(to, p.data)
 	}
 }
