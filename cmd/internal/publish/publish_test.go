@@ -74,7 +74,7 @@ func TestUsage(t *testing.T) {
 		{"a heartbeat too quick", "--bus {dir} --tags 5 --emulate 10 --heartbeat 10us", "--heartbeat is 10µs, want 1ms to 1h0m0s, or 0"},
 		{"no time for a second beat", "--bus {dir} --tags 5 --emulate 10 --heartbeat 3s --heartbeat-timeout 4s", "--heartbeat-timeout is 4s, want at least twice --heartbeat, 6s, or 0"},
 		{"patience too short", "--bus {dir} --tags 5 --emulate 10 --max-stall=-1s", "--max-stall is -1s, want 1ms to 87600h0m0s, or 0 for ever"},
-		{"an unknown transport", "--bus {dir} --tags 5 --emulate 10 --backend pigeon", `node: unknown backend: want auto, or some of shm, tcp, tls, rdma and rdma:PROVIDER with commas between them: got "pigeon"`},
+		{"an unknown transport", "--bus {dir} --tags 5 --emulate 10 --backend pigeon", `node: unknown backend: want auto, or some of shm, tcp, tls, rdma, rdma:PROVIDER and rdma:PROVIDER@DEVICE with commas between them: got "pigeon"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

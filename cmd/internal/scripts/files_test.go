@@ -26,7 +26,7 @@ func TestAPipeThatIsReadInWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{
-		"tagbus --config PIPE --bus DIR ls", "publisher --config PIPE --bus DIR --tags 1 --emulate 16", "subscriber --config PIPE --bus DIR --tags 1",
+		"tagbus --config PIPE --bus DIR ls --timeout 1m", "publisher --config PIPE --bus DIR --tags 1 --emulate 16", "subscriber --config PIPE --bus DIR --tags 1",
 		"tagbus --bus DIR sub 1 --payloads PIPE --format json", "tagbus losses --loss-file PIPE", "tagbus cert show PIPE", "tagbus rec info PIPE", "tagbus rec verify PIPE",
 		"tagbus --bus DIR replay PIPE", "tagbus acl check PIPE", "publisher --bus DIR --tags 1 --emulate 16 --acl PIPE",
 		"publisher --bus DIR --tags 1 --emulate 16 --backend tls --cert PIPE --key FILE --ca FILE",

@@ -54,7 +54,7 @@ func TestUsage(t *testing.T) {
 		{"a duration in the past", "--bus b --tags 5 --duration=-1s", "--duration: got -1s, want a positive time"},
 		{"a message limit below that of the protocol", "--bus {dir} --tags 5 --max-message-bytes 10", "--max-message-bytes is 10, want ..."},
 		{"fewer old messages than none", "--bus {dir} --tags 5 --replay=-1", "--replay is -1, want 0 to 1048576"},
-		{"an unknown transport", "--bus {dir} --tags 5 --backend tcp:x", `node: unknown backend: want auto, or some of shm, tcp, tls, rdma and rdma:PROVIDER with commas between them: got "tcp:x"`},
+		{"an unknown transport", "--bus {dir} --tags 5 --backend tcp:x", `node: unknown backend: want auto, or some of shm, tcp, tls, rdma, rdma:PROVIDER and rdma:PROVIDER@DEVICE with commas between them: got "tcp:x"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
