@@ -31,7 +31,7 @@ command -v "$(go env CC)" >/dev/null 2>&1 || skip "need a C compiler (Debian: gc
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # More than it takes, as other work may slow it down.
-export VERBS_WORK=$work VERBS_TIMEOUT=${VERBS_TIMEOUT:-900}
+export VERBS_WORK=$work VERBS_TIMEOUT=${VERBS_TIMEOUT:-1800}
 
 # The first run downloads a kernel; meanwhile the binaries are built.
 $vm prepare &
