@@ -233,7 +233,7 @@ func (c *Listening) check(v *validate.Violations) {
 
 // Listener is a place to listen at.
 type Listener struct {
-	Backend   string           // its name: "tcp", "rdma:verbs"
+	Backend   string           // its name: "tcp", "rdma:verbs@mlx5_0"; "rdma:verbs" is the device that has the address, or all at 0.0.0.0
 	Listen    netip.AddrPort   // as Listening.Listen
 	Advertise []netip.AddrPort // as Listening.Advertise
 }
