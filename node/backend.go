@@ -72,7 +72,7 @@ func (c Config) names() []string {
 		return strings.Split(c.Backend, ",")
 	case c.TLS != nil:
 		return []string{"shm", "tls"}
-	case c.Access != nil || c.suitsLoops() != "": // without the fabrics, which prove no identity
+	case c.Access != nil: // without the fabrics, which prove no identity
 		return []string{"shm", "tcp"}
 	}
 	return slices.Concat([]string{"shm"}, overVerbs(rdma.Likely()), []string{"tcp"})
@@ -133,9 +133,6 @@ func (c Config) part(name string, loop *reactor.EventLoop, workers []*reactor.Ev
 		c.TCP.TLS = c.TLS
 		return tcp.OpenerOn(loop, workers, c.TCP), suits(c.TCP.Config)
 	case kind == "rdma":
-		if why := c.suitsLoops(); why != "" {
-			return nil, fmt.Errorf("%w: %s with the backend %q: a device moves the data", bus.ErrInvalidConfig, why, name)
-		}
 		if one && device == "" {
 			return nil, fmt.Errorf("%w: got %q, want a device behind the @, as publisher --fabrics shows them", ErrUnknownBackend, name)
 		}
@@ -149,17 +146,9 @@ func (c Config) part(name string, loop *reactor.EventLoop, workers []*reactor.Ev
 			}
 			c.RDMA.Provider = provider
 		}
-		return rdma.Opener(loop, c.RDMA), errors.Join(c.RDMA.Validate(), suits(c.RDMA.Config))
+		return rdma.OpenerOn(loop, workers, c.RDMA), errors.Join(c.RDMA.Validate(), suits(c.RDMA.Config))
 	}
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, name)
-}
-
-// suitsLoops returns why the loops do not suit a device, or "".
-func (c Config) suitsLoops() string {
-	if c.Loops <= 1 {
-		return ""
-	}
-	return fmt.Sprintf("Loops is %d, want 1", c.Loops)
 }
 
 // logger returns the logger of what concerns the node itself.

@@ -23,11 +23,11 @@ func TestNode_severalLoops(t *testing.T) {
 	var inits atomic.Int32
 	// A report of a stall, as on a machine that is emulated, allocates.
 	loop := reactor.Config{Init: func() { inits.Add(1) }, StallLimit: -1}
-	p, err := openNodeWith(t, node.Config{Bus: dir, Loop: loop, Loops: 3}).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Sending: bus.Sending{MaxMessageBytes: 300_000}})
+	p, err := openNodeWith(t, node.Config{Bus: dir, Backend: backend, Loop: loop, Loops: 3}).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: listen()}, Sending: bus.Sending{MaxMessageBytes: 300_000}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	receiving := openNodeWith(t, node.Config{Bus: dir, Loop: reactor.Config{StallLimit: -1}, Loops: 2})
+	receiving := openNodeWith(t, node.Config{Bus: dir, Backend: backend, Loop: reactor.Config{StallLimit: -1}, Loops: 2})
 	arrived := make(chan struct{}, 2*subscribers)
 	var running atomic.Int32 // handlers
 	for i := range subscribers {

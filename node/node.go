@@ -84,8 +84,8 @@ type Config struct {
 	// Loops is how many event loops, 1 to 64, send and receive. Default 1: that of
 	// the callbacks does it all. Otherwise these are beside it, and share out the
 	// connections: for publishers with many subscribers, or subscribers with many
-	// publishers, that keep a processor busy with system calls, or with TLS. Only with the
-	// backends tcp and tls. They have the settings of Loop except its Init: its processors are
+	// publishers, that keep a processor busy with system calls, or with TLS. Not for shm,
+	// which has one loop. They have the settings of Loop except its Init: its processors are
 	// for all of them, and its OnPanic and OnStall may be called by several at once.
 	Loops int
 

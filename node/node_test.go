@@ -59,7 +59,6 @@ func TestOpen_saysWhatIsWrong(t *testing.T) {
 		{"a backend for one goroutine", node.Config{Bus: t.TempDir(), TCP: tcp.Config{Config: netio.Config{ThreadSafety: netio.Unsafe}}}, netio.ErrInvalidConfig, "ThreadSafety is unsafe"},
 		{"shared send buffers", node.Config{Bus: t.TempDir(), TCP: tcp.Config{Config: netio.Config{SharedSend: netio.SharedBuffers{Buffers: 1}}}}, netio.ErrInvalidConfig, "SharedSend.Buffers is 1"},
 		{"too many loops", node.Config{Bus: t.TempDir(), Loops: 65}, bus.ErrInvalidConfig, "Loops is 65, want 1 to 64"},
-		{"several loops for a device", node.Config{Bus: t.TempDir(), Backend: "rdma", Loops: 2}, bus.ErrInvalidConfig, "Loops is 2, want 1"},
 		{"several loops that share buffers", node.Config{Bus: t.TempDir(), Loops: 2, TCP: tcp.Config{Config: netio.Config{SharedSend: netio.SharedBuffers{Buffers: 1}}}}, netio.ErrInvalidConfig, "SharedSend.Buffers is 1"},
 		{"a bus that is a file", node.Config{Bus: plain}, nil, plain},
 	}

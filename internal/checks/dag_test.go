@@ -270,7 +270,7 @@ var table = []rule{
 	}},
 	{"netio/multi", "several backends are one whatever they are", []string{"netio"}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/spread", "internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "internal/invariants", "golang.org/x/sys/unix"}},
 	{"recording", "a file of messages depends on what a subscriber gets, and on no session, loop or backend; it compresses its blocks", []string{

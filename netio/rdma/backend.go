@@ -8,9 +8,11 @@ import (
 	"container/list"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/spread"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
 )
@@ -31,6 +33,10 @@ type backend struct {
 	place   place
 	devices devices
 
+	group    *group       // of those that share what one accepts
+	load     atomic.Int64 // endpoints, and requests on their way here
+	arrivals spread.Arrivals[*arrival]
+
 	resolving sync.WaitGroup
 	resolvers chan struct{} // as many as resolve
 
@@ -39,17 +45,18 @@ type backend struct {
 	endpoints list.List            // of *endpoint, the oldest first
 	byContext map[uint64]*endpoint // those that libfabric knows
 	contexts  uint64               // given out
-	accepted  int                  // of endpoints
 	listeners []*listenEndpoint
+	refusals  refusals
 	hubs      []*hub
 
 	rdm     bool // endpoints have no connections of libfabric's
 	sockets bool // and their addresses are those of the internet
 }
 
-func open(loop *reactor.EventLoop, cfg Config, at place, h netio.Handler, i *fi.Info) (netio.Backend, error) {
+func open(loop *reactor.EventLoop, cfg Config, at place, h netio.Handler, i *fi.Info, g *group) (netio.Backend, error) {
 	b := &backend{
 		place:     at,
+		group:     g,
 		rdm:       i.EPType() == fi.EPRDM,
 		sockets:   i.HasSocketAddrs(),
 		config:    cfg,
@@ -62,6 +69,7 @@ func open(loop *reactor.EventLoop, cfg Config, at place, h netio.Handler, i *fi.
 		b.crossing.free()
 		return nil, err
 	}
+	g.backends = append(g.backends, b)
 	return b, nil
 }
 
@@ -73,6 +81,7 @@ func (b *backend) Resume() { b.serve() }
 
 // End implements handover.Transport.
 func (b *backend) End() {
+	b.declineArrivals()
 	for len(b.listeners) > 0 {
 		b.listeners[0].stop()
 	}

@@ -204,8 +204,7 @@ func (e *endpoint) deliverEarly() {
 func (e *endpoint) noteAllRead() {
 	if e.peerGone && !e.allRead && e.expected >= e.total {
 		e.allRead = true
-		e.limit.F = func() { e.end(io.EOF) } // sends that do not end
-		e.backend.Alarms.Set(&e.limit, partTime)
+		e.endAfter(partTime, io.EOF) // sends that do not end
 		e.Schedule(toRead)
 	}
 }
@@ -222,9 +221,7 @@ func (e *endpoint) heardGoodbye(total uint64) {
 	case !e.peerGone && e.state != connecting:
 		e.peerGone, e.total = true, total
 		if e.noteAllRead(); !e.allRead {
-			// The rest is under way, or lost.
-			e.limit.F = func() { e.end(e.OpError("receive", netio.ErrTruncated)) }
-			e.backend.Alarms.Set(&e.limit, spoilTime)
+			e.endAfter(spoilTime, e.OpError("receive", netio.ErrTruncated)) // the rest is under way, or lost
 		}
 	}
 }

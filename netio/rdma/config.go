@@ -18,10 +18,13 @@ const (
 	ProviderNet   = "net"   // the next generation of tcp in libfabric 1.17
 )
 
+// providerSHM is memory that processes of a host share.
+const providerSHM = "shm"
+
 // providers are those that a Config may name: first those with connections.
 var providers = []string{
 	ProviderVerbs, ProviderTCP, ProviderNet,
-	"efa", "cxi", "opx", "shm", "tcp;ofi_rxm", "verbs;ofi_rxm", "net;ofi_rxm",
+	"efa", "cxi", "opx", providerSHM, "tcp;ofi_rxm", "verbs;ofi_rxm", "net;ofi_rxm",
 }
 
 // ConnectionlessSuffix stands behind the provider in the name of a backend with

@@ -70,15 +70,11 @@ func (e *endpoint) open(d *device, i *fi.Info, shared *receivePool) error {
 	e.drain = e.cq.Drain()
 	b.contexts++
 	e.number = b.contexts
-	if e.ep, err = d.domain.OpenEP(i, e.number, e.receive.srx != nil); err != nil {
-		return err
-	}
 	b.byContext[e.number] = e
-	e.handle = e.ep.Handle()
 	limits := i.Limits()
 	e.inject = limits.InjectBytes
 	e.depth = uint64(max(1, min(s.tx, limits.TxSize)-creditSends))
-	if err := e.ep.Bind(d.events.eq, e.cq, e.receive.srx); err != nil {
+	if err := e.openEP(i); err != nil {
 		return err
 	}
 	if err := e.ep.Enable(); err != nil {
@@ -94,6 +90,20 @@ func (e *endpoint) open(d *device, i *fi.Info, shared *receivePool) error {
 		return fmt.Errorf("%w: the device takes %d receive buffers, want %d", netio.ErrNoResources, e.receive.count-n, e.receive.count)
 	}
 	return nil
+}
+
+// openEP makes the endpoint of libfabric, and binds it to its queues. Meanwhile the queue is not read in which the
+// request was: with verbs events of the endpoint come there until it is bound.
+func (e *endpoint) openEP(i *fi.Info) (err error) {
+	if e.listener != nil {
+		e.listener.events.reading.Lock()
+		defer e.listener.events.reading.Unlock()
+	}
+	if e.ep, err = e.device.domain.OpenEP(i, e.number, e.receive.srx != nil); err != nil {
+		return err
+	}
+	e.handle = e.ep.Handle()
+	return e.ep.Bind(e.device.events.eq, e.cq, e.receive.srx)
 }
 
 // openReceive finds or makes the buffers to receive into.

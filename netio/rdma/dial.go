@@ -27,7 +27,7 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 // connect begins to connect.
 func (e *endpoint) connect() {
 	b := e.backend
-	e.place = b.endpoints.PushBack(e)
+	b.add(e)
 	e.limit.F = func() { e.refuse(netio.ErrTimeout) }
 	b.Alarms.Set(&e.limit, e.params.ConnectTimeout)
 	if !b.rdm {

@@ -82,6 +82,12 @@ func newEndpoint(b *backend, remote netip.AddrPort, p *netio.Params) (*endpoint,
 	return e, nil
 }
 
+// add notes an endpoint, until its release.
+func (b *backend) add(e *endpoint) {
+	e.place = b.endpoints.PushBack(e)
+	b.load.Add(1)
+}
+
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 	e.backend.CheckThread("Endpoint.SendBuffer")

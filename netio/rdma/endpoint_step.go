@@ -130,9 +130,19 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	if !e.spoiled || b.SharedPool() != nil {
 		e.RetirePool()
 	}
+	if before != reported || !b.group.spread {
+		e.Forgotten()
+	}
 	if before == reported { // else the backend or the listen endpoint closes, and no callback follows
 		b.Counters.Closed.Add(1)
 		b.Handler.OnConnectionClosed(e, keys, cause)
+	}
+}
+
+// Forgotten implements spread.Inner.
+func (e *endpoint) Forgotten() {
+	if e.listener != nil {
+		e.backend.group.accepted.Add(-1)
 	}
 }
 
@@ -154,9 +164,9 @@ func (e *endpoint) release(established bool) {
 		b.Alarms.Cancel(a)
 	}
 	b.endpoints.Remove(e.place)
-	if e.listener != nil {
-		b.accepted--
-		e.listener.left()
+	b.load.Add(-1)
+	if e.listener != nil && e.listener.backend == b {
+		e.listener.releasePools()
 	}
 	if e.active {
 		e.resolution.end()

@@ -5,6 +5,8 @@
 package rdma
 
 import (
+	"sync"
+
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
 )
@@ -15,6 +17,7 @@ type eventSource struct {
 	eq           *fi.EQ // nil: closed
 	handle       func(*fi.Event)
 	registration *reactor.Registration
+	reading      sync.Mutex
 	queued       bool // in the worklist
 }
 
@@ -31,13 +34,20 @@ func (s *eventSource) Work() {
 			s.backend.warn("cannot watch an event queue: nothing connects there", "err", err)
 		}
 	}
-	events := s.eq.Read()
+	events := s.read()
 	for i := range events {
 		s.handle(&events[i])
 	}
 	if len(events) > 0 || !s.eq.TryWait() {
 		s.enqueue()
 	}
+}
+
+// read returns the next events, as eq.Read does.
+func (s *eventSource) read() []fi.Event {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.eq.Read()
 }
 
 func (s *eventSource) enqueue() {

@@ -18,6 +18,7 @@ type watcher = backendtest.Watcher
 var (
 	newWatcher = backendtest.NewWatcher
 	onLoop     = backendtest.OnLoop
+	waitFor    = backendtest.WaitFor
 )
 
 func next[T any](tb testing.TB, what string, events <-chan T) T {

@@ -111,17 +111,17 @@ func (h *hub) asked(f frame, rest []byte) {
 	}
 	switch {
 	case l == nil || l.IsClosed():
-	case b.accepted >= b.config.MaxEndpoints:
+	case int(b.group.accepted.Load()) >= b.config.MaxEndpoints:
 		b.Counters.AcceptShed.Add(1)
 	default:
 		e, err := l.acceptBond(peer, f.value, from.raw)
 		if err == nil {
-			l.refusals.served(b.config.Logger)
+			b.refusals.served(b.config.Logger)
 			h.mail(e, e.peerAddr, frame{frameAccept, f.value, e.number}, e.greeting().marshal())
 			return
 		}
 		b.Counters.AcceptErrors.Add(1)
-		l.refusals.refused(b.config.Logger, time.Now(), b.addrOf([]byte(from.raw)), err)
+		b.refusals.refused(b.config.Logger, time.Now(), b.addrOf([]byte(from.raw)), err)
 		if e != nil {
 			e.end(nil)
 		}
@@ -138,8 +138,8 @@ func (l *listenEndpoint) acceptBond(peer greeting, number uint64, raw string) (*
 		return nil, err
 	}
 	e.listener, e.peer, e.to = l, peer, number
-	b.accepted++
-	e.place = b.endpoints.PushBack(e)
+	b.group.accepted.Add(1)
+	b.add(e)
 	if err := e.join(l.hub, []byte(raw)); err != nil {
 		return e, err
 	}

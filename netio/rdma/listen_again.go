@@ -56,8 +56,7 @@ func (l *listenEndpoint) leaveDevice() {
 	if l.stopped || l.IsClosed() {
 		return
 	}
-	l.rejectRest() // a request that is forgotten keeps the device
-	l.closeObjects()
+	l.closePEP() // a request that is forgotten would keep the device
 	b.devices.removed(d)
 	b.devices.tidy()
 	fi.LookForDevices()

@@ -13,12 +13,7 @@ import (
 // end stops listening, and closes what was accepted.
 func (l *listenEndpoint) end() {
 	l.stop()
-	b := l.backend
-	for at := b.endpoints.Front(); at != nil; at = at.Next() {
-		if e := at.Value.(*endpoint); e.listener == l {
-			_ = e.Close()
-		}
-	}
+	l.backend.group.closeAccepted(l)
 }
 
 // stop stops listening.
@@ -33,17 +28,11 @@ func (l *listenEndpoint) stop() {
 	if l.hub != nil {
 		l.hub.abandon()
 	} else {
-		l.rejectRest()
-		l.closeObjects()
+		l.closePEP()
 	}
 	b.Unlisten(l.Address)
 	l.releasePools()
 	b.devices.tidy()
-}
-
-// left is called when an endpoint that was accepted here has ended.
-func (l *listenEndpoint) left() {
-	l.releasePools()
 }
 
 // releasePools releases the buffers that the endpoints have shared, with the last
@@ -58,6 +47,15 @@ func (l *listenEndpoint) releasePools() {
 		}
 		delete(l.receive, d)
 	}
+}
+
+// closePEP refuses the requests that are not answered, and closes what there is of libfabric.
+func (l *listenEndpoint) closePEP() {
+	l.answering.Lock()
+	defer l.answering.Unlock()
+	l.backend.group.takeBack(l)
+	l.rejectRest()
+	l.closeObjects()
 }
 
 // closeObjects closes what there is of libfabric.
@@ -87,7 +85,7 @@ func (l *listenEndpoint) rejectRest() {
 		return // its device was removed
 	}
 	for range rejectRounds {
-		events := l.events.eq.Read()
+		events := l.events.read()
 		for i := range events {
 			l.onEvent(&events[i]) // refuses, as l is closed
 		}

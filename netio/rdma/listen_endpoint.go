@@ -7,6 +7,7 @@ package rdma
 import (
 	"errors"
 	"net/netip"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,14 +27,17 @@ type listenEndpoint struct {
 	pep    *fi.PEP
 	hub    *hub // in place of device and pep
 
+	// answering is held for reading while another loop answers a request, which needs pep, and for writing
+	// while that is closed.
+	answering sync.RWMutex
+
 	// Only in a step.
 	begun   bool
 	stopped bool
 	events  eventSource
 	receive map[*device]*receivePool // that the accepted endpoints share, if they do: of the device, and of stale ones
 
-	refusals refusals
-	absence  absence
+	absence absence
 }
 
 // Listen implements handover.Transport.
@@ -149,67 +153,67 @@ func (l *listenEndpoint) onEvent(ev *fi.Event) {
 	case l.IsClosed() || l.absence.away:
 	case !ok:
 		b.Counters.BadMessages.Add(1)
-	case b.accepted >= b.config.MaxEndpoints:
+	case int(b.group.accepted.Load()) >= b.config.MaxEndpoints:
 		b.Counters.AcceptShed.Add(1)
 	default:
-		l.accept(ev.Info, peer)
+		b.group.assign(l, ev.Info, peer)
 		return
 	}
 	_ = l.pep.Reject(ev.Info) // fails only if the other side has gone
 }
 
-// accept makes an endpoint for a request, which it answers.
-func (l *listenEndpoint) accept(i *fi.Info, peer greeting) {
-	b := l.backend
+// accept makes an endpoint for a request that came to l, perhaps on another loop, and answers it.
+func (b *backend) accept(l *listenEndpoint, i *fi.Info, peer greeting) {
 	e, err := newEndpoint(b, i.RemoteAddr(), &l.params)
 	if err == nil {
 		e.listener, e.peer = l, peer
-		b.accepted++
-		e.place = b.endpoints.PushBack(e)
-		err = l.openRequest(e, i)
+		b.add(e)
+		err = e.openRequest(i)
 	}
 	if err == nil {
 		err = e.ep.Accept(e.greeting().marshal())
 	}
 	if err != nil {
 		b.Counters.AcceptErrors.Add(1)
-		l.refusals.refused(b.config.Logger, time.Now(), i.RemoteAddr(), err)
-		if e != nil {
+		b.refusals.refused(b.config.Logger, time.Now(), i.RemoteAddr(), err)
+		if e == nil {
+			b.group.accepted.Add(-1)
+		} else {
 			e.end(nil)
 		}
 		_ = l.pep.Reject(i)
 		return
 	}
-	l.refusals.served(b.config.Logger)
+	b.refusals.served(b.config.Logger)
 	i.Free()
 	e.limit.F = func() { e.notConnected(netio.ErrTimeout) }
 	b.Alarms.Set(&e.limit, acceptTimeout)
 }
 
 // openRequest opens e for a request.
-func (l *listenEndpoint) openRequest(e *endpoint, i *fi.Info) error {
-	d, err := l.deviceOf(i)
+func (e *endpoint) openRequest(i *fi.Info) error {
+	d, err := e.listener.deviceOf(e.backend, i)
 	if err != nil {
 		return err
 	}
-	shared, err := l.sharedReceive(d, i)
+	shared, err := e.listener.sharedReceive(d, i)
 	if err == nil {
 		err = e.open(d, i, shared)
 	}
 	return d.tried(err)
 }
 
-// deviceOf returns the device for a request: that of l, unless that is stale or the
+// deviceOf returns the device of b for a request: that of l, unless that is stale, of another loop, or the
 // request came in by another one.
-func (l *listenEndpoint) deviceOf(i *fi.Info) (*device, error) {
-	if !l.device.stale && deviceName(i) == l.device.name {
+func (l *listenEndpoint) deviceOf(b *backend, i *fi.Info) (*device, error) {
+	if b == l.backend && !l.device.stale && deviceName(i) == l.device.name {
 		return l.device, nil
 	}
 	host := i.LocalAddr().Addr()
 	if !host.IsValid() {
 		host = l.Address.Addr()
 	}
-	return l.backend.devices.get(i, netip.AddrPortFrom(host, 0), true)
+	return b.devices.get(i, netip.AddrPortFrom(host, 0), true)
 }
 
 // sharedReceive returns the receive buffers that the accepted endpoints share

@@ -23,21 +23,30 @@ import (
 // devices.
 func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 	return func(h netio.Handler) (netio.Backend, error) {
-		if err := cfg.Validate(); err != nil {
-			return nil, err
-		}
-		cfg := cfg.withDefaults() // the opener may be used by several goroutines
-		info, err := offer(cfg)
+		cfg, at, info, err := prepare(cfg)
 		if err != nil {
-			return nil, noDevice(err, cfg.Provider, "any address")
+			return nil, err
 		}
 		defer info.Free()
-		at, err := findPlace(cfg, info)
-		if err != nil {
-			return nil, err
-		}
-		return open(loop, cfg, at, h, info)
+		return open(loop, cfg, at, h, info, &group{})
 	}
+}
+
+// prepare returns cfg with its defaults, where its backend listens and dials from, and what the provider
+// has, which is to be freed. Errors: as of the opener.
+func prepare(cfg Config) (_ Config, at place, info *fi.Info, err error) {
+	if err = cfg.Validate(); err != nil {
+		return cfg, at, nil, err
+	}
+	cfg = cfg.withDefaults()
+	if info, err = offer(cfg); err != nil {
+		return cfg, at, nil, noDevice(err, cfg.Provider, "any address")
+	}
+	if at, err = findPlace(cfg, info); err != nil {
+		info.Free()
+		return cfg, at, nil, err
+	}
+	return cfg, at, info, nil
 }
 
 // offer returns what the provider has: endpoints with connections if it has them,

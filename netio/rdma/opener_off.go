@@ -11,6 +11,11 @@ import (
 	"tagbus/netio/reactor"
 )
 
+// OpenerOn is Opener.
+func OpenerOn(loop *reactor.EventLoop, _ []*reactor.EventLoop, cfg Config) netio.Opener {
+	return Opener(loop, cfg)
+}
+
 // Opener returns an Opener that fails, because this program was built without
 // libfabric.
 //

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/internal/invariants"
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -123,8 +124,19 @@ func (e *endpoint) breakDown(op string, err error) {
 		return // what was received before the end may wait for the user
 	}
 	e.broken = e.OpError(op, err)
-	e.limit.F = func() { e.end(e.broken) }
-	e.backend.Alarms.Set(&e.limit, brokenTime)
+	e.endAfter(brokenTime, e.broken)
+}
+
+// endAfter ends e after some time, and not while another loop holds back messages that have come.
+func (e *endpoint) endAfter(d time.Duration, cause error) {
+	e.limit.F = func() {
+		if len(e.held)+len(e.early) > 0 && e.Hold()&(handover.Suspended|handover.Closed) == handover.Suspended {
+			e.endAfter(d, cause)
+			return
+		}
+		e.end(cause)
+	}
+	e.backend.Alarms.Set(&e.limit, d)
 }
 
 // received handles a message. Without connection the slot means nothing.

@@ -26,6 +26,9 @@ type lent struct {
 // Bytes implements netio.Retained.
 func (l *lent) Bytes() int { return l.pool.stride }
 
+// Retain implements spread.Retainer.
+func (l *lent) Retain() { l.users.Add(1) }
+
 // Release implements netio.Retained.
 func (l *lent) Release() {
 	if l.leave() && l.pool.loan.release(l) {

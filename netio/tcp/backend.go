@@ -15,6 +15,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/spread"
 	"tagbus/netio/internal/trouble"
 	"tagbus/netio/reactor"
 )
@@ -69,7 +70,7 @@ type backend struct {
 	group *group       // of those that share what one accepts
 	load  atomic.Int64 // endpoints, and connections on their way here
 
-	arrivals arrivals
+	arrivals spread.Arrivals[arrival]
 
 	handshakes sync.WaitGroup // goroutines
 

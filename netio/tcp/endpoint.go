@@ -40,7 +40,6 @@ type endpoint struct {
 	handover.Endpoint
 	queue  queue
 	secure *secure // nil: plain
-	ahead  int64   // AheadBytes
 
 	// Only in a step.
 	state        state
@@ -70,10 +69,6 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	e.queue.memory, e.queue.socket = &b.memory, -1
 	e.Capability.ZeroCopy, e.Capability.Immediate, e.Capability.Direct = true, true, true
 	e.Capability.AnyMemory = true
-	e.ahead = -1
-	if p.Receive.Buffers > 0 {
-		e.ahead = int64(p.Receive.Buffers-1) * int64(p.Receive.MaxMessageBytes)
-	}
 	e.Capability.Retain = b.receive == nil && !p.Receive.Shared && p.Receive.Buffers == 0
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
 	if err := e.joinReceivePool(&p.Receive); err != nil {
@@ -84,9 +79,6 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	}
 	return e, nil
 }
-
-// AheadBytes implements spread.Inner.
-func (e *endpoint) AheadBytes() int64 { return e.ahead }
 
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {

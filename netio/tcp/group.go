@@ -4,10 +4,8 @@ package tcp
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +39,7 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 		return Opener(loop, cfg)
 	}
 	return func(h netio.Handler) (netio.Backend, error) {
-		if err := cfg.validateSpread(); err != nil {
+		if err := errors.Join(cfg.Validate(), spread.Validate(cfg.Config)); err != nil {
 			return nil, err
 		}
 		cfg := cfg.withDefaults()
@@ -57,24 +55,6 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 		}
 		return b, nil
 	}
-}
-
-// validateSpread reports what several loops cannot do, too.
-func (c Config) validateSpread() error {
-	errs := []error{c.Validate()}
-	refuse := func(field string, value any, want string) {
-		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s with several loops", netio.ErrInvalidConfig, field, value, want))
-	}
-	if c.ThreadSafety != netio.Safe {
-		refuse("ThreadSafety", c.ThreadSafety, "safe")
-	}
-	if c.SharedReceive.Enabled() {
-		refuse("SharedReceive.Buffers", c.SharedReceive.Buffers, "0")
-	}
-	if c.SharedSend.Enabled() {
-		refuse("SharedSend.Buffers", c.SharedSend.Buffers, "0")
-	}
-	return errors.Join(errs...)
 }
 
 // group is the backends that share what the first of them accepts: mostly one.
@@ -107,7 +87,7 @@ func (g *group) assign(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	for {
 		b := l.backend
 		for _, other := range g.backends {
-			if other.load.Load() < b.load.Load() && !other.arrivals.closed.Load() {
+			if other.load.Load() < b.load.Load() && !other.arrivals.Closed() {
 				b = other
 			}
 		}
@@ -128,45 +108,22 @@ type arrival struct {
 	remote   netip.AddrPort
 }
 
-// arrivals are on their way to a backend's loop.
-type arrivals struct {
-	mu      sync.Mutex
-	waiting []arrival
-	closed  atomic.Bool // written under mu
-}
-
 // take schedules a connection for the backend's loop. It returns false if the loop or
 // the backend has ended. Threads: any.
 func (b *backend) take(c arrival) bool {
-	a := &b.arrivals
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed.Load() {
-		return false
+	b.load.Add(1) // before the loop has it
+	taken := b.arrivals.Put(c, func() bool { return b.EventLoop.Post(b.arrive) })
+	if !taken {
+		b.load.Add(-1)
 	}
-	if len(a.waiting) == 0 && !b.EventLoop.Post(b.arrive) {
-		a.closed.Store(true)
-		return false
-	}
-	a.waiting = append(a.waiting, c)
-	b.load.Add(1)
-	return true
-}
-
-// all returns what has arrived.
-func (a *arrivals) all() []arrival {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := a.waiting
-	a.waiting = nil
-	return all
+	return taken
 }
 
 // arrive serves what has arrived. Threads: the loop.
 func (b *backend) arrive() {
 	b.Turn.Lock()
 	defer b.Turn.Unlock()
-	for _, c := range b.arrivals.all() {
+	for _, c := range b.arrivals.Take() {
 		b.load.Add(-1)
 		b.serve(c.listener, c.fd, c.remote)
 	}
@@ -175,10 +132,8 @@ func (b *backend) arrive() {
 // declineArrivals closes the connections that were on their way when the backend ended,
 // and refuses further ones.
 func (b *backend) declineArrivals() {
-	b.arrivals.mu.Lock()
-	b.arrivals.closed.Store(true)
-	b.arrivals.mu.Unlock()
-	for _, c := range b.arrivals.all() {
+	b.arrivals.Close()
+	for _, c := range b.arrivals.Take() {
 		b.group.accepted.Add(-1)
 		_ = unix.Close(c.fd)
 	}

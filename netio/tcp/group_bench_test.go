@@ -42,7 +42,7 @@ func newFountain(b *testing.B, loops, conns int, drained *atomic.Int64) *fountai
 	b.Helper()
 	f := &fountain{data: make([]byte, 128<<10), on: make(chan netio.Endpoint, conns)}
 	backend, _ := backendtest.Open(b, reactor.Config{}, f, func(loop *reactor.EventLoop) netio.Opener {
-		return tcp.OpenerOn(loop, startLoops(b, loops), tcp.Config{})
+		return tcp.OpenerOn(loop, backendtest.StartLoops(b, loops), tcp.Config{})
 	})
 	f.b = backend
 	l, err := backend.OpenListenEndpoint(loopback, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: fountainSends}})

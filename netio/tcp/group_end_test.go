@@ -52,7 +52,7 @@ func TestBackend_whatIsHeldBackIsNotLost(t *testing.T) {
 // the user is busy would hold memory without a limit.
 func TestBackend_anEndedConnectionCountsUntilItIsTold(t *testing.T) {
 	const most = 3
-	s := openSpread(t, newWatcher(), startLoops(t, 2), tcp.Config{MaxEndpoints: most})
+	s := openSpread(t, newWatcher(), backendtest.StartLoops(t, 2), tcp.Config{MaxEndpoints: most})
 	begun, done := make(chan struct{}), make(chan struct{})
 	s.b.Loop().Post(func() { close(begun); <-done })
 	next(t, "posted function", begun)
@@ -96,7 +96,7 @@ func TestOpenerOn_aLoopThatHasEnded(t *testing.T) {
 // TestOpenerOn_aConnectionToALoopThatNeverRan is closed with the backend.
 func TestOpenerOn_aConnectionToALoopThatNeverRan(t *testing.T) {
 	never := backendtest.NewRunner(t, reactor.Config{})
-	s := openSpread(t, newWatcher(), append(startLoops(t, 1), never.EventLoop), tcp.Config{})
+	s := openSpread(t, newWatcher(), append(backendtest.StartLoops(t, 1), never.EventLoop), tcp.Config{})
 	s.dialRaw(t) // of the first loop
 	c := dialRaw(t, s.l.Addr())
 	waitFor(t, s.b.Loop(), "the connection is on its way", func() bool { return tcp.Loads(s.b)[1] == 1 })

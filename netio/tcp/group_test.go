@@ -26,20 +26,11 @@ func spreadSuite(t *testing.T, listen string, cfg tcp.Config, loops int) netiote
 		cfg := cfg
 		cfg.Config = base
 		return func(loop *reactor.EventLoop) netio.Opener {
-			return tcp.OpenerOn(loop, startLoops(t, loops), cfg)
+			return tcp.OpenerOn(loop, backendtest.StartLoops(t, loops), cfg)
 		}
 	})
 	s.Open, s.StopLoop, s.NoSharing = several.Open, several.StopLoop, true
 	return s
-}
-
-// startLoops returns loops that run until the end of the test.
-func startLoops(t netiotest.TB, n int) []*reactor.EventLoop {
-	var all []*reactor.EventLoop
-	for range n {
-		all = append(all, backendtest.StartLoop(t, reactor.Config{}).EventLoop)
-	}
-	return all
 }
 
 func TestOpenerOn_conformanceWithSeveralLoops(t *testing.T) {
@@ -90,8 +81,8 @@ func openSpread(t *testing.T, w *watcher, loops []*reactor.EventLoop, cfg tcp.Co
 
 func TestOpenerOn_connectionsAreSharedOutAmongTheLoops(t *testing.T) {
 	const loops, each = 3, 4
-	s := openSpread(t, newWatcher(), startLoops(t, loops), tcp.Config{MaxEndpoints: loops*each + 1})
-	dialer := openSpread(t, newWatcher(), startLoops(t, loops), tcp.Config{})
+	s := openSpread(t, newWatcher(), backendtest.StartLoops(t, loops), tcp.Config{MaxEndpoints: loops*each + 1})
+	dialer := openSpread(t, newWatcher(), backendtest.StartLoops(t, loops), tcp.Config{})
 	var conns []io.Closer
 	for i := range loops * each {
 		c, _ := s.dialRaw(t)
@@ -136,7 +127,7 @@ func TestOpenerOn_retainedMessagesOfSeveralLoops(t *testing.T) {
 		}
 		kept = append(kept, keptMessage{r, data, bytes.Clone(data)})
 	}
-	s := openSpread(t, w, startLoops(t, 2), tcp.Config{})
+	s := openSpread(t, w, backendtest.StartLoops(t, 2), tcp.Config{})
 	for range 2 {
 		c, _ := s.dialRaw(t)
 		for i := range messages {
@@ -162,7 +153,7 @@ func TestOpenerOn_retainedMessagesOfSeveralLoops(t *testing.T) {
 
 func TestOpenerOn_severalLoopsShareNoBuffers(t *testing.T) {
 	shared := netio.SharedBuffers{Buffers: 4}
-	loops := startLoops(t, 1)
+	loops := backendtest.StartLoops(t, 1)
 	_, err := tcp.OpenerOn(loops[0], loops, tcp.Config{Config: netio.Config{
 		ThreadSafety: netio.Unsafe, SharedReceive: shared, SharedSend: shared,
 	}})(newWatcher())
@@ -171,7 +162,7 @@ func TestOpenerOn_severalLoopsShareNoBuffers(t *testing.T) {
 			t.Errorf("open: got error %v, want %v that says %q", err, netio.ErrInvalidConfig, field)
 		}
 	}
-	s := openSpread(t, newWatcher(), startLoops(t, 1), tcp.Config{})
+	s := openSpread(t, newWatcher(), backendtest.StartLoops(t, 1), tcp.Config{})
 	p := netio.Params{Receive: netio.ReceiveParams{Buffers: 2, Shared: true}}
 	_, err = s.b.OpenListenEndpoint(loopback, p)
 	if !errors.Is(err, netio.ErrInvalidParams) || !strings.Contains(err.Error(), "Receive.Shared is true") {

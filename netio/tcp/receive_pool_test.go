@@ -13,9 +13,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
-	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
@@ -51,21 +49,6 @@ var receiveKinds = []struct {
 		netio.ReceiveParams{},
 		func(s *served, _ netio.Endpoint) tcp.ReceivePool { return tcp.ReceivePoolOf(s.b) },
 	},
-}
-
-// waitFor waits until the loop finds a condition true.
-func waitFor(tb testing.TB, l netio.Loop, what string, condition func() bool) {
-	tb.Helper()
-	for began := time.Now(); ; {
-		met := false
-		onLoop(tb, l, func() { met = condition() })
-		if met {
-			return
-		}
-		if time.Since(began) > backendtest.Patience {
-			tb.Fatalf("%s: got nothing for %v, want it", what, backendtest.Patience)
-		}
-	}
 }
 
 // TestEndpoint_receiveBuffers: several peers send at once, each in parts of random sizes down to

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tagbus/internal/testkit/backendtest"
 	"tagbus/internal/testkit/pki"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
@@ -19,7 +20,7 @@ func TestTLS_carriesMessagesAndNames(t *testing.T) {
 	publisher, subscriber := ca.Issue(t, "publisher", nil), ca.Issue(t, "subscriber", nil)
 	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, publisher), serverConfig(ca, publisher))}, netio.Params{})
 	carries(t, server, ca, subscriber)
-	several := openSpread(t, newWatcher(), startLoops(t, 2), tcp.Config{TLS: tlsOf(clientConfig(ca, publisher), serverConfig(ca, publisher))})
+	several := openSpread(t, newWatcher(), backendtest.StartLoops(t, 2), tcp.Config{TLS: tlsOf(clientConfig(ca, publisher), serverConfig(ca, publisher))})
 	carries(t, several, ca, subscriber)
 }
 
@@ -102,7 +103,7 @@ func TestTLS_readsCertificatesAtEachHandshake(t *testing.T) {
 
 // TestTLS_plainPeersHaveNoCertificates with one loop and with several.
 func TestTLS_plainPeersHaveNoCertificates(t *testing.T) {
-	for _, server := range []*served{serve(t, newWatcher(), tcp.Config{}, netio.Params{}), openSpread(t, newWatcher(), startLoops(t, 2), tcp.Config{})} {
+	for _, server := range []*served{serve(t, newWatcher(), tcp.Config{}, netio.Params{}), openSpread(t, newWatcher(), backendtest.StartLoops(t, 2), tcp.Config{})} {
 		_, ep := server.dialRaw(t)
 		if got := ep.(netio.Authenticated).PeerCertificates(); got != nil {
 			t.Errorf("PeerCertificates: got %d, want none", len(got))

@@ -48,6 +48,16 @@ func StartLoop(t netiotest.TB, cfg reactor.Config) *Runner {
 	return r
 }
 
+// StartLoops is StartLoop for n loops of which a test needs no more than to run.
+func StartLoops(t netiotest.TB, n int) []*reactor.EventLoop {
+	t.Helper()
+	var all []*reactor.EventLoop
+	for range n {
+		all = append(all, StartLoop(t, reactor.Config{}).EventLoop)
+	}
+	return all
+}
+
 // Start runs the loop.
 func (r *Runner) Start() {
 	go func() {

@@ -109,3 +109,18 @@ func OnLoop(t netiotest.TB, l netio.Loop, f func()) {
 	}
 	Next(t, "posted function", done)
 }
+
+// WaitFor waits until the loop finds a condition true.
+func WaitFor(t netiotest.TB, l netio.Loop, what string, condition func() bool) {
+	t.Helper()
+	for began := time.Now(); ; {
+		met := false
+		OnLoop(t, l, func() { met = condition() })
+		if met {
+			return
+		}
+		if time.Since(began) > Patience {
+			t.Fatalf("%s: got nothing for %v, want it", what, Patience)
+		}
+	}
+}

@@ -38,6 +38,7 @@ type Endpoint struct {
 	worker     Worker
 	queue      *Queue
 	remote     netip.AddrPort
+	ahead      int64 // AheadBytes
 	scheduled  atomic.Uint32
 	hold       atomic.Uint32
 
@@ -59,6 +60,9 @@ type Self interface {
 func (e *Endpoint) Init(b *Backend, self Self, q *Queue, remote netip.AddrPort, p *netio.Params) error {
 	e.backend, e.self, e.worker, e.queue = b, self, self, q
 	e.remote, e.context = remote, p.Context
+	if e.ahead = -1; p.Receive.Buffers > 0 {
+		e.ahead = int64(p.Receive.Buffers-1) * int64(p.Receive.MaxMessageBytes)
+	}
 	e.Pool = b.SharedPool()
 	if e.Pool == nil && p.Buffered.Buffers > 0 {
 		pool, err := netio.NewPool(p.Buffered.Buffers, p.Buffered.BufferBytes)
@@ -169,6 +173,9 @@ func (e *Endpoint) Resume() {
 		e.Schedule(ToRead)
 	}
 }
+
+// AheadBytes implements spread.Inner: the buffers of the user, less that of the message which the handler has.
+func (e *Endpoint) AheadBytes() int64 { return e.ahead }
 
 // Close implements netio.Endpoint.
 func (e *Endpoint) Close() error {

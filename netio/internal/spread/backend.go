@@ -17,6 +17,24 @@ import (
 // errShared is returned for parameters that only one loop can keep to.
 var errShared = fmt.Errorf("%w: Receive.Shared is true, want false: endpoints of several loops cannot share receive buffers", netio.ErrInvalidParams)
 
+// Validate reports what several loops cannot do, joined; each error wraps netio.ErrInvalidConfig.
+func Validate(c netio.Config) error {
+	var errs []error
+	refuse := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s with several loops", netio.ErrInvalidConfig, field, value, want))
+	}
+	if c.ThreadSafety != netio.Safe {
+		refuse("ThreadSafety", c.ThreadSafety, "safe")
+	}
+	if c.SharedReceive.Enabled() {
+		refuse("SharedReceive.Buffers", c.SharedReceive.Buffers, "0")
+	}
+	if c.SharedSend.Enabled() {
+		refuse("SharedSend.Buffers", c.SharedSend.Buffers, "0")
+	}
+	return errors.Join(errs...)
+}
+
 // Backend implements netio.Backend with several others.
 type Backend struct {
 	main        *reactor.EventLoop // of the callbacks

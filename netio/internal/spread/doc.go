@@ -6,6 +6,7 @@
 //
 //   - Backend: which worker opens an endpoint, and the end of all of them.
 //   - worker: a backend as it is used here; what it reports becomes events.
+//   - Arrivals: connections that one worker has accepted for another.
 //   - queue: the events on their way to the loop of the callbacks.
 //   - endpoint: what the handler has not seen yet, and how far a worker reads ahead.
 //
