@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/spread"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
@@ -182,6 +181,3 @@ func (b *backend) closeAccepted(l *listenEndpoint) {
 		}
 	}
 }
-
-var _ spread.Inner = (*endpoint)(nil)
-var _ handover.Worker = (*arriving)(nil)

@@ -131,7 +131,9 @@ func TestOpenerOn_connectionsAreSharedOutAmongTheLoops(t *testing.T) {
 	if err := late.OpenEndpoint(s.l.Addr(), small); err != nil {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)
 	}
-	next(t, "OnConnectionRefused of one more than MaxEndpoints", w.Refused)
+	if err := next(t, "OnConnectionRefused of one more than MaxEndpoints", w.Refused); errors.Is(err, netio.ErrTimeout) {
+		t.Errorf("OnConnectionRefused of one more than MaxEndpoints: got %v, want it at once", err)
+	}
 	if err := s.dialed.Close(); err != nil {
 		t.Errorf("Close: got error %v, want none", err)
 	}
