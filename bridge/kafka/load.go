@@ -139,7 +139,7 @@ func (l *Log) span(ctx context.Context, t topic) (starts, ends []int64, err erro
 
 // scan calls take for each record up to the ends of cursors.
 func (l *Log) scan(ctx context.Context, t topic, cursors []*cursor, take func(*kgo.Record) error) error {
-	f := &fetcher{log: l, client: l.client, topic: t, committed: true, bytes: spanBytes}
+	f := &fetcher{log: l, client: l.client, topic: t, committed: true, bytes: spanOf(t)}
 	for {
 		c, err := f.first(ctx, cursors)
 		if err != nil || c == nil {

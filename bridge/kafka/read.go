@@ -36,7 +36,7 @@ func (l *Log) read(ctx context.Context, q durable.Query, yield func(durable.Entr
 		return err
 	}
 	defer client.Close()
-	f := &fetcher{log: l, client: client, topic: l.topic, committed: true, bytes: spanBytes}
+	f := &fetcher{log: l, client: client, topic: l.topic, committed: true, bytes: spanOf(l.topic)}
 	last := durable.Position(0)
 	defer func() { l.reads.note(last, cursors) }()
 	for {
