@@ -109,7 +109,9 @@ func (l *Log) fail(batch []durable.Append, err error) {
 // from the topic before another one is appended.
 func (l *Log) store(batch []durable.Append) {
 	if err := l.writer.ready(l); err != nil {
-		l.fail(batch, l.failed(err))
+		err = l.failed(err)
+		l.fail(batch, err)
+		l.fail(l.drain(), err) // rather than each 4,096 of them after one more timeout
 		return
 	}
 	var accepted []durable.Append
