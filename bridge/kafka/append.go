@@ -32,6 +32,9 @@ func (l *Log) enqueue(a durable.Append) error {
 	if len(a.Data) > l.limit {
 		return refuse("a record of %d bytes, and topic %s takes %d at most: raise its max.message.bytes", len(a.Data), l.cfg.Topic, l.limit)
 	}
+	if n := len(a.Key.Instance); n == 0 || n > maxInstanceBytes {
+		return refuse("a publisher whose instance has %d bytes, want 1 to %d", n, maxInstanceBytes)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
 	"tagbus/tags"
 
@@ -92,4 +93,23 @@ func TestLog_anIndexThatIsMadeLater(t *testing.T) {
 	if err := refusal(t, log, at); !errors.As(err, &taken) {
 		t.Errorf("got %v, want a *TakenError", err)
 	}
+}
+
+// TestLog_keysThatNoBridgeWrites are refused: a bridge keeps all keys in memory. The error stays short.
+func TestLog_keysThatNoBridgeWrites(t *testing.T) {
+	brokers := kafkaserver.Brokers(t)
+	for _, size := range []int{8, 8 + 513, 100_000} {
+		cfg, client := topic(t, brokers, 1)
+		produce(t, client, &kgo.Record{Topic: cfg.Topic, Key: make([]byte, size), Value: []byte("v")})
+		_, err := appendOne(open(t, cfg), "BOB", 0, "x")
+		if !errors.Is(err, durable.ErrRefused) || !strings.Contains(err.Error(), "which no bridge writes") || len(err.Error()) > 2000 {
+			t.Errorf("got %.3000v for a key of %d bytes, want ErrRefused", err, size)
+		}
+	}
+	cfg, _ := topic(t, brokers, 1)
+	log := open(t, cfg)
+	if _, err := appendOne(log, strings.Repeat("x", 513), 0, "x"); !errors.Is(err, durable.ErrRefused) || !strings.Contains(err.Error(), "want 1 to 512") {
+		t.Errorf("got %v, want ErrRefused", err)
+	}
+	must(t, log, strings.Repeat("x", 512), 0, "x")
 }
