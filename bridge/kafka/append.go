@@ -32,6 +32,9 @@ func (l *Log) enqueue(a durable.Append) error {
 	if len(a.Data) > l.limit {
 		return refuse("a record of %d bytes, and topic %s takes %d at most: raise its max.message.bytes", len(a.Data), l.cfg.Topic, l.limit)
 	}
+	if n := len(a.Key.Instance); n == 0 || n > maxInstanceBytes {
+		return refuse("a publisher whose instance has %d bytes, want 1 to %d", n, maxInstanceBytes)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -109,7 +112,9 @@ func (l *Log) fail(batch []durable.Append, err error) {
 // from the topic before another one is appended.
 func (l *Log) store(batch []durable.Append) {
 	if err := l.writer.ready(l); err != nil {
-		l.fail(batch, l.failed(err))
+		err = l.failed(err)
+		l.fail(batch, err)
+		l.fail(l.drain(), err) // rather than each 4,096 of them after one more timeout
 		return
 	}
 	var accepted []durable.Append

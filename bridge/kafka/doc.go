@@ -24,7 +24,7 @@
 //
 // # Records
 //
-// The key of a record is the tag, 8 bytes in big-endian order, and behind it the bytes of the publisher's instance. The
+// The key of a record is the tag, 8 bytes in big-endian order, and behind it the 1 to 512 bytes of the publisher's instance. The
 // value is that of package record. There are no headers. All records of a key are in one partition: that of its last record, or for
 // a first one that which producers of Kafka choose for the key by default (murmur2). The time is that of the producer, or of
 // the broker with message.timestamp.type=LogAppendTime.

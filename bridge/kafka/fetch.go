@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,18 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-// Sizes of an answer with records. A first batch that is larger comes all the same.
-const (
-	fetchBytes = 32 << 20 // of all partitions
-	spanBytes  = 4 << 20  // of a partition that is read on
-	someBytes  = 256 << 10
-	oneByte    = 1 // of which one batch is wanted
-)
-
-// batchBytes is how much a batch may have that the brokers keep compressed, as their owner may set a topic. One of a bridge has
-// mostRecord at most.
-const batchBytes = 2 * mostRecord
 
 // leaderPause is how long a reader waits for a new leader before it asks again.
 const leaderPause = 50 * time.Millisecond
@@ -139,8 +128,7 @@ func (f *fetcher) findLeaders(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leaders := make([]int32, f.topic.partitions)
-	seen := 0
+	leaders := slices.Repeat([]int32{-1}, f.topic.partitions)
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
@@ -153,14 +141,13 @@ func (f *fetcher) findLeaders(ctx context.Context) error {
 			return refuse("topic %s has %d partitions now, and had %d: start again", f.topic.name, len(t.Partitions), f.topic.partitions)
 		}
 		for _, p := range t.Partitions {
-			if p.Leader < 0 {
+			if p.Leader < 0 || p.Partition < 0 || int(p.Partition) >= len(leaders) {
 				return kerr.LeaderNotAvailable
 			}
 			leaders[p.Partition] = p.Leader
-			seen++
 		}
 	}
-	if seen < len(leaders) {
+	if slices.Contains(leaders, -1) {
 		return kerr.LeaderNotAvailable
 	}
 	f.leaders = leaders
@@ -176,7 +163,9 @@ func (f *fetcher) fetch(ctx context.Context, leader int32, cursors []*cursor, wa
 	}
 	asked := kmsg.NewFetchRequestTopic()
 	asked.Topic, asked.TopicID = f.topic.name, f.topic.id
+	waiting := make(map[int32]*cursor, len(cursors))
 	for _, c := range cursors {
+		waiting[c.partition] = c
 		p := kmsg.NewFetchRequestTopicPartition()
 		p.Partition, p.FetchOffset, p.PartitionMaxBytes = c.partition, c.next, f.bytes
 		asked.Partitions = append(asked.Partitions, p)
@@ -195,7 +184,13 @@ func (f *fetcher) fetch(ctx context.Context, leader int32, cursors []*cursor, wa
 	}
 	for i := range resp.Topics {
 		for j := range resp.Topics[i].Partitions {
-			if err := f.store(&resp.Topics[i].Partitions[j], cursors); err != nil {
+			p := &resp.Topics[i].Partitions[j]
+			c := waiting[p.Partition]
+			if c == nil {
+				continue
+			}
+			delete(waiting, p.Partition) // a second answer would take the place of the first
+			if err := f.store(p, c); err != nil {
 				return err
 			}
 		}
@@ -204,16 +199,7 @@ func (f *fetcher) fetch(ctx context.Context, leader int32, cursors []*cursor, wa
 }
 
 // store reads what a leader has answered for a partition.
-func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, cursors []*cursor) error {
-	var c *cursor
-	for _, one := range cursors {
-		if one.partition == p.Partition {
-			c = one
-		}
-	}
-	if c == nil {
-		return nil
-	}
+func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, c *cursor) error {
 	err := kerr.ErrorForCode(p.ErrorCode)
 	if errors.Is(err, kerr.OffsetOutOfRange) {
 		return &outOfRangeError{c.partition, c.next}
@@ -226,8 +212,8 @@ func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, cursors []*cursor) 
 		opts.IsolationLevel = kgo.ReadCommitted()
 	}
 	decompressor, _ := f.client.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the one with the limit
-	read, next := kgo.ProcessFetchPartition(opts, p, decompressor, nil)
-	if read.Err != nil {
+	read, next := kgo.ProcessFetchPartition(opts, p, &unpacker{decompressor, unpacked * int64(f.bytes)}, nil)
+	if read.Err != nil && !errors.Is(read.Err, errUnpacked) {
 		return refuse("topic %s, partition %d, from offset %d: %v", f.topic.name, c.partition, c.next, read.Err)
 	}
 	c.records, c.next = read.Records, max(next, c.next)

@@ -10,8 +10,11 @@ import (
 	"tagbus/bridge/durable"
 )
 
-// tagBytes is what stands before the instance in the key of a record.
-const tagBytes = 8
+// Parts of the key of a record.
+const (
+	tagBytes         = 8   // what stands before the instance
+	maxInstanceBytes = 512 // which a bus bounds more closely: a key is kept in memory, and has room in overheadBytes
+)
 
 // appendKey appends the key of a record: the tag, 8 bytes in big-endian order, and the bytes of the instance.
 func appendKey(b []byte, key durable.Key) []byte {
@@ -21,7 +24,7 @@ func appendKey(b []byte, key durable.Key) []byte {
 
 // parseKey undoes appendKey.
 func parseKey(b []byte) (key durable.Key, ok bool) {
-	if len(b) <= tagBytes {
+	if len(b) <= tagBytes || len(b) > tagBytes+maxInstanceBytes {
 		return key, false
 	}
 	return durable.Key{Tag: tags.Tag(binary.BigEndian.Uint64(b)), Instance: string(b[tagBytes:])}, true

@@ -85,6 +85,9 @@ func (x *index) readTopic(ctx context.Context) error {
 		return err
 	}
 	if !x.loaded {
+		if err := x.check(ends); err != nil {
+			return err
+		}
 		x.read = slices.Clone(starts)
 		for p := range min(len(x.last.next), len(starts)) {
 			x.read[p] = max(x.read[p], x.last.next[p])
@@ -115,6 +118,30 @@ func (x *index) readTopic(ctx context.Context) error {
 	})
 }
 
+// check reports whether the topic has all that the index says. It was committed before that was.
+//
+// Errors: durable.ErrRefused, wrapped.
+func (x *index) check(ends []int64) error {
+	for p := range min(len(x.last.next), len(ends)) {
+		if x.last.next[p] > ends[p] {
+			return x.beyond(int32(p), x.last.next[p]-1, ends[p])
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, at := range x.places {
+		if at.offset >= ends[at.partition] {
+			return x.beyond(at.partition, at.offset, ends[at.partition])
+		}
+	}
+	return nil
+}
+
+func (x *index) beyond(partition int32, offset, end int64) error {
+	l := x.log
+	return refuse("topic %s ends in front of record %d, and its index %s has record %d: the brokers have lost records (unclean.leader.election.enable), or the index is that of another topic; delete the index, and make it again", l.cfg.Topic, position(partition, end), l.cfg.Index, position(partition, offset))
+}
+
 // drop removes places before the first records that there are.
 func (x *index) drop(starts []int64) {
 	x.mu.Lock()
@@ -139,7 +166,7 @@ func (l *Log) span(ctx context.Context, t topic) (starts, ends []int64, err erro
 
 // scan calls take for each record up to the ends of cursors.
 func (l *Log) scan(ctx context.Context, t topic, cursors []*cursor, take func(*kgo.Record) error) error {
-	f := &fetcher{log: l, client: l.client, topic: t, committed: true, bytes: spanBytes}
+	f := &fetcher{log: l, client: l.client, topic: t, committed: true, bytes: spanOf(t)}
 	for {
 		c, err := f.first(ctx, cursors)
 		if err != nil || c == nil {

@@ -24,7 +24,7 @@ type Log struct {
 	client *kgo.Client // for all but transactions and reads of spans
 	limit  int
 	topic  topic
-	index  topic   // no partitions: there is none, or it may not be read
+	index  topic   // no partitions: there is none, or it may not be read. With the turn of places
 	self   [8]byte // its session, random
 	began  time.Time
 	places index

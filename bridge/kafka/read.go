@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
@@ -36,7 +37,7 @@ func (l *Log) read(ctx context.Context, q durable.Query, yield func(durable.Entr
 		return err
 	}
 	defer client.Close()
-	f := &fetcher{log: l, client: client, topic: l.topic, committed: true, bytes: spanBytes}
+	f := &fetcher{log: l, client: client, topic: l.topic, committed: true, bytes: spanOf(l.topic)}
 	last := durable.Position(0)
 	defer func() { l.reads.note(last, cursors) }()
 	for {
@@ -101,11 +102,14 @@ func (r *reads) behind(last durable.Position) []int64 {
 	return slices.Clone(r.next)
 }
 
+// mostShown is the most bytes of a key in an error.
+const mostShown = 100
+
 // entry returns what a record is for a bridge.
 func (l *Log) entry(r *kgo.Record) (durable.Entry, error) {
 	key, ok := parseKey(r.Key)
 	if !ok {
-		return durable.Entry{}, refuse("entry %d of topic %s has the key %q, which no bridge writes: give the bridge a topic of its own", position(r.Partition, r.Offset), l.cfg.Topic, r.Key)
+		return durable.Entry{}, refuse("entry %d of topic %s has the key %q, which no bridge writes: give the bridge a topic of its own", position(r.Partition, r.Offset), l.cfg.Topic, sanitize.Cut(string(r.Key), mostShown))
 	}
 	data := r.Value
 	if data == nil {

@@ -108,6 +108,8 @@ func TestBadInput_ofALog(t *testing.T) {
 		{"half a log", "--kafka 127.0.0.1:1", 2, "a log in Kafka needs --kafka and --topic"},
 		{"half of the other one", "--stream S", 2, "needs --nats and --stream"},
 		{"a flag of the other engine", topic + " --nkey f", 2, "--nkey is no flag of a log in Kafka"},
+		{"a pattern of subjects", topic + " --subject t.{tag}.{instance}", 2, "--subject is no flag of a log in Kafka"},
+		{"a bound of Kafka", "--nats nats://127.0.0.1:1 --stream S --max-keys 5", 2, "--max-keys is no flag of a log in NATS JetStream"},
 		{"a flag of Kafka", "--nats nats://127.0.0.1:1 --stream S --sasl-user u --sasl-password-file f", 2, "--sasl-user is no flag of a log in NATS JetStream"},
 		{"a user without a password", topic + " --sasl-user u", 2, "--sasl-user and --sasl-password-file"},
 		{"a mechanism that is none", topic + " --sasl GSSAPI", 2, `--sasl is "GSSAPI"`},

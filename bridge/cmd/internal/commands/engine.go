@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"tagbus/internal/stuck"
@@ -23,7 +24,7 @@ import (
 type Log struct {
 	URL         string `name:"nats" placeholder:"URL" group:"A log in NATS JetStream" help:"Servers of NATS, with commas between them: nats://HOST or tls://HOST."`
 	Stream      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"Stream of JetStream, which exists already: nats stream add NAME --subjects 'tagbus.*.*' --storage file --replicas 3 --retention limits."`
-	Subject     string `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher; {tag>>16} is the tag without its last 16 bits, by which readers and permissions select many. Default ${default}."`
+	Subject     string `placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher; {tag>>16} is the tag without its last 16 bits, by which readers and permissions select many. Default tagbus.{tag}.{instance}."`
 	Domain      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"JetStream domain of the stream. Default: that of the servers."`
 	Credentials string `placeholder:"FILE" group:"A log in NATS JetStream" help:"Credentials of a user of NATS: a JWT and a seed."`
 	NKey        string `name:"nkey" placeholder:"FILE" group:"A log in NATS JetStream" help:"Seed of a user of NATS. A user and a password stand in --nats: nats://USER:PASSWORD@HOST."`
@@ -32,7 +33,7 @@ type Log struct {
 	Topic           string `placeholder:"NAME" group:"A log in Kafka" help:"Topic of Kafka, which exists already: kafka-topics.sh --create --topic NAME --partitions 1 --replication-factor 3 --config cleanup.policy=delete --config min.insync.replicas=2. One bridge writes a topic."`
 	IndexTopic      string `placeholder:"NAME" group:"A log in Kafka" help:"Topic with the index, which a bridge writes and which exists already, with one partition and cleanup.policy=compact. Default: that of --topic and .index."`
 	TransactionalID string `name:"transactional-id" placeholder:"ID" group:"A log in Kafka" help:"What the brokers know the bridge by that writes the topic: the same for all of a topic. Default: tagbus-bridge. and the topic."`
-	SASL            string `name:"sasl" default:"SCRAM-SHA-512" placeholder:"MECHANISM" group:"A log in Kafka" help:"How the user logs in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Default ${default}."`
+	SASL            string `name:"sasl" placeholder:"MECHANISM" group:"A log in Kafka" help:"How the user logs in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Default SCRAM-SHA-512."`
 	SASLUser        string `name:"sasl-user" placeholder:"USER" group:"A log in Kafka" help:"User of Kafka. Default: no login."`
 	SASLPassword    string `name:"sasl-password-file" placeholder:"FILE" group:"A log in Kafka" help:"File with the password of the user."`
 
@@ -83,9 +84,13 @@ type flag struct{ name, value string }
 // strangers returns the flags that are for the other engine.
 func (l *Log) strangers() []flag {
 	if l.isKafka() {
-		return []flag{{"--domain", l.Domain}, {"--credentials", l.Credentials}, {"--nkey", l.NKey}}
+		return []flag{{"--subject", l.Subject}, {"--domain", l.Domain}, {"--credentials", l.Credentials}, {"--nkey", l.NKey}}
 	}
-	return []flag{{"--index-topic", l.IndexTopic}, {"--transactional-id", l.TransactionalID}, {"--sasl-user", l.SASLUser}}
+	keys := ""
+	if l.MaxKeys != 0 {
+		keys = strconv.Itoa(l.MaxKeys)
+	}
+	return []flag{{"--index-topic", l.IndexTopic}, {"--transactional-id", l.TransactionalID}, {"--sasl", l.SASL}, {"--sasl-user", l.SASLUser}, {"--max-keys", keys}}
 }
 
 func (l *Log) engine() string {
