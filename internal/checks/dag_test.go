@@ -205,9 +205,10 @@ var table = []rule{
 	}},
 	{"bridge/internal/spool/memdisk", "a disk of tests keeps the contract and knows nothing else", []string{"bridge/internal/spool"}},
 	{"bridge/internal/memlog", "a log of tests keeps the contract and knows nothing else", []string{"tags", "bridge/durable"}},
-	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", nil},
+	{"bridge/internal/killable", "a process is killed, whatever it serves", nil},
+	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", []string{"bridge/internal/killable"}},
 	{"bridge/internal/kafkaserver", "brokers of tests are in memory, or processes, whatever is kept in them", []string{
-		"github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kmsg",
+		"bridge/internal/killable", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kmsg",
 	}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/sanitize", "bus", "bus/directory", "github.com/prometheus/client_golang/prometheus/...",
