@@ -96,7 +96,9 @@ func (c Config) Validate() error {
 		v.Add("Brokers are empty, want some of them, such as HOST:9092")
 	}
 	for _, broker := range c.brokers() {
-		if !address(broker) {
+		if at := strings.LastIndexByte(broker, '@'); at >= 0 {
+			v.Add("Brokers have a user in front of %q, want User and Password", broker[at+1:])
+		} else if !address(broker) {
 			v.Add("Brokers have %q, want HOST or HOST:PORT", broker)
 		}
 	}
