@@ -149,6 +149,9 @@ func (f *fetcher) ask(ctx context.Context, wait time.Duration) error {
 			byLeader[leader] = append(byLeader[leader], c)
 		}
 	}
+	if len(byLeader) > 1 {
+		wait = min(wait, othersWait)
+	}
 	var (
 		wg   sync.WaitGroup
 		mu   sync.Mutex

@@ -143,6 +143,9 @@ func (r *reader) addLater(ctx context.Context, f *fetcher) error {
 // followWait is how long brokers wait for a record that is followed.
 const followWait = 500 * time.Millisecond
 
+// othersWait is how long one of several brokers waits at most: what others have answered meanwhile is not read before.
+const othersWait = 50 * time.Millisecond
+
 // first returns the cursor whose next record was stored first, among what is there; nil at the end of all.
 //
 // Errors: those of fill; errTimeout for what is there and does not come.

@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,26 @@ import (
 
 // TestFromOneBusToAnother_overATopic whose broker is killed: each message comes once, in its order, also to what follows.
 func TestFromOneBusToAnother_overATopic(t *testing.T) {
+	t.Parallel()
 	server := kafkaserver.Start(t)
-	topic := kafkaserver.Topics(t, kafkaserver.Client(t, server.Brokers), 2)
+	overATopic(t, server, kafkaserver.Topics(t, kafkaserver.Client(t, server.Brokers), 2))
+}
+
+// TestFromOneBusToAnother_overTopicsOfAPattern is as with one topic.
+func TestFromOneBusToAnother_overTopicsOfAPattern(t *testing.T) {
+	t.Parallel()
+	server := kafkaserver.Start(t)
+	client := kafkaserver.Client(t, server.Brokers)
+	for tag := range 2 {
+		name := fmt.Sprintf("tagbus-%016x", 1+tag)
+		kafkaserver.Topic(t, client, name, 1)
+		kafkaserver.Topic(t, client, name+".index", 1, "cleanup.policy=compact")
+	}
+	overATopic(t, server, "tagbus-{tag}")
+}
+
+func overATopic(t *testing.T, server *kafkaserver.Server, topic string) {
+	t.Helper()
 	here, there, later := t.TempDir(), t.TempDir(), t.TempDir()
 	set := tags.Of(1, 2)
 	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set})
@@ -114,6 +133,9 @@ func TestBadInput_ofALog(t *testing.T) {
 		{"a user without a password", topic + " --sasl-user u", 2, "--sasl-user and --sasl-password-file"},
 		{"a mechanism that is none", topic + " --sasl GSSAPI", 2, `--sasl is "GSSAPI"`},
 		{"a certificate without a key", topic + " --log-cert f", 2, "--log-cert and --log-key"},
+		{"a pattern that is none", "--kafka 127.0.0.1:1 --topic t-{tag>>3}", 2, "--topic: \"t-{tag>>3}\": {tag>>3}: want {tag>>N}"},
+		{"an index for all topics of a pattern", "--kafka 127.0.0.1:1 --topic t-{tag>>48} --index-topic i", 2, "--index-topic is \"i\", want a pattern"},
+		{"a pattern without topics", "--kafka " + brokers + " --topic t-{tag>>48}", 1, "topic t-0000 does not exist: make it, as with kafka-topics.sh"},
 		{"no name of a topic", "--kafka 127.0.0.1:1 --topic a/b", 2, `--topic is "a/b"`},
 		{"no file with CAs", topic + " --log-ca /does/not/exist", 1, "--log-ca: open /does/not/exist"},
 		{"a file without CAs", topic + " --log-ca " + empty, 1, "has no certificates: want them as PEM"},
