@@ -26,8 +26,8 @@ const maxFilters = 64
 // subjects maps keys to subjects by a pattern, such as tagbus.{tag}.{instance}.
 type subjects struct {
 	parts         []pattern.Piece // between the dots
-	tag, instance int   // which have all of a tag, and an instance
-	shifts        []int // of the tag and its digits, ascending
+	tag, instance int             // which have all of a tag, and an instance
+	shifts        []int           // of the tag and its digits, ascending
 }
 
 // parseSubjects reads a pattern.

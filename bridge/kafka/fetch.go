@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -41,24 +40,6 @@ func (e *topicError) Error() string { return e.err.Error() }
 
 // Unwrap returns what it is.
 func (e *topicError) Unwrap() error { return e.err }
-
-// cursor is a place in a partition, and what was read there.
-type cursor struct {
-	log       *Log
-	topic     topic // of the log, or its index
-	partition int32
-	first     int64 // offset that there was at the beginning
-	next      int64 // to be fetched
-	end       int64 // offset behind the last one that is wanted
-	records   []*kgo.Record
-	quiet     bool // there was nothing more at the last look
-}
-
-// endless is the end of a cursor that follows.
-const endless = math.MaxInt64
-
-// idle reports whether more has to be fetched.
-func (c *cursor) idle() bool { return len(c.records) == 0 && c.next < c.end }
 
 // fetcher reads partitions of one topic, or of several: what is committed, or all.
 //

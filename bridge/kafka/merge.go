@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"sync"
 	"time"
 
@@ -139,6 +140,24 @@ func (r *reader) addLater(ctx context.Context, f *fetcher) error {
 		}
 	}
 }
+
+// cursor is a place in a partition, and what was read there.
+type cursor struct {
+	log       *Log
+	topic     topic // of the log, or its index
+	partition int32
+	first     int64 // offset that there was at the beginning
+	next      int64 // to be fetched
+	end       int64 // offset behind the last one that is wanted
+	records   []*kgo.Record
+	quiet     bool // there was nothing more at the last look
+}
+
+// endless is the end of a cursor that follows.
+const endless = math.MaxInt64
+
+// idle reports whether more has to be fetched.
+func (c *cursor) idle() bool { return len(c.records) == 0 && c.next < c.end }
 
 // followWait is how long brokers wait for a record that is followed.
 const followWait = 500 * time.Millisecond
