@@ -80,7 +80,7 @@ type Config struct {
 	// the index, and about as much of Topic. Default 16 MiB; 1 to 1 TiB.
 	CheckpointBytes int64
 
-	// MaxKeys is how many publishers and tags the topic may have records of, for each of which a bridge
+	// MaxKeys is how many publishers and tags a topic may have records of, for each of which a bridge
 	// keeps some 300 bytes, as does a reader that asks for the last records. Default 4,194,304; 1 to 2^31-1.
 	MaxKeys int
 }
