@@ -121,7 +121,7 @@ func (l *Log) store(batch []durable.Append) {
 	var records []*kgo.Record
 	for _, a := range batch {
 		last, ok := l.places.get(a.Key)
-		if at := position(last.partition, last.offset); ok && at != a.After || !ok && a.After != 0 {
+		if at := l.position(last.partition, last.offset); ok && at != a.After || !ok && a.After != 0 {
 			a.Done(0, durable.ErrConflict)
 			continue
 		}
@@ -140,13 +140,13 @@ func (l *Log) store(batch []durable.Append) {
 		return
 	}
 	for i, a := range accepted {
-		a.Done(position(records[i].Partition, records[i].Offset), nil)
+		a.Done(l.position(records[i].Partition, records[i].Offset), nil)
 	}
 }
 
 // failed returns what an error of the writer means, and notes what would come again.
 func (l *Log) failed(err error) error {
-	err = l.blame(l.stop, err)
+	err = l.named(l.blame(l.stop, err))
 	if isRefused(err) {
 		l.mu.Lock()
 		defer l.mu.Unlock()

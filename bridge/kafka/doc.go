@@ -31,6 +31,12 @@
 //
 // A Position is the partition times 2^48, and the offset and 1. With one partition it is the offset and 1.
 //
+// # Topics by a pattern
+//
+// With a Topic such as tagbus-{tag>>48} the records of a tag are in the topic that it gives, tagbus-0012 for the tags from
+// 0x12000000000000 on, and each topic has an index, a transactional id and a writer as above. Topics are 64 at most, and have 1024
+// partitions each at most. A Position has a number of the topic above 2^58, which is another one in another Log.
+//
 // # Index
 //
 // The index topic has the last record of each key up to some offsets, so that a start reads it and what was appended since.

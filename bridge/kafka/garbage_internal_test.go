@@ -34,7 +34,7 @@ func TestLog_Read_fromABrokerThatNamesPartitionsThatAreNone(t *testing.T) {
 		t.Run(fmt.Sprint(numbers), func(t *testing.T) {
 			c, _, log := odd(t, 2)
 			append1(t, log, 1, 0, "1")
-			f := &fetcher{log: log, client: log.client, topic: log.topic, committed: true, bytes: spanOf(log.topic)}
+			f := &fetcher{log: log, client: log.client, cursors: []*cursor{{log: log, topic: log.topic}}, committed: true, bytes: spanBytes}
 			c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
 				resp := req.ResponseKind().(*kmsg.MetadataResponse)
@@ -66,11 +66,11 @@ func TestLog_Read_ofWhatIsSmallOnlyInTheTopic(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &fetcher{log: log, client: log.client, topic: log.topic, committed: true, bytes: spanOf(log.topic)}
-	c := &cursor{end: batches}
+	c := &cursor{log: log, topic: log.topic, end: batches}
+	f := &fetcher{log: log, client: log.client, cursors: []*cursor{c}, committed: true, bytes: spanOf(1)}
 	got, most := 0, 0
 	for c.idle() {
-		if err := f.fill(t.Context(), []*cursor{c}, 0); err != nil {
+		if err := f.fill(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		got, most = got+len(c.records), max(most, len(c.records)*size)
@@ -88,7 +88,7 @@ func TestLog_Read_ofWhatIsSmallOnlyInTheTopic(t *testing.T) {
 // TestSpanOf bounds what is in memory of all partitions.
 func TestSpanOf(t *testing.T) {
 	for partitions, want := range map[int]int32{1: spanBytes, 8: spanBytes, 64: fetchBytes / 64, 10_000: leastSpan} {
-		if got := spanOf(topic{partitions: partitions}); got != want {
+		if got := spanOf(partitions); got != want {
 			t.Errorf("got %d of %d partitions, want %d", got, partitions, want)
 		}
 	}

@@ -37,9 +37,28 @@ const partitionShift = 48
 // maxPartitions is how many partitions a Position can tell apart.
 const maxPartitions = 1 << (64 - partitionShift)
 
+// topicShift is where the number of a topic stands, if a log has several, and leaves room for fewer partitions of each.
+const topicShift = 58
+
+// maxTopics is how many topics a log may have.
+const maxTopics = 1 << (64 - topicShift)
+
 // position returns the Position of a record.
 func position(partition int32, offset int64) durable.Position {
 	return durable.Position(partition)<<partitionShift | durable.Position(offset+1)
+}
+
+// position returns the Position of a record of this topic.
+func (l *Log) position(partition int32, offset int64) durable.Position {
+	return durable.Position(l.number)<<topicShift | position(partition, offset)
+}
+
+// maxPartitions is how many partitions a Position can tell apart in this topic.
+func (l *Log) maxPartitions() int {
+	if l.several != nil {
+		return 1 << (topicShift - partitionShift)
+	}
+	return maxPartitions
 }
 
 // placeOf undoes position. The offset of Position 0 is -1.

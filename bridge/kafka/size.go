@@ -17,8 +17,10 @@ const (
 	oneByte    = 1 // of which one batch is wanted
 )
 
-// spanOf returns the size of an answer for a partition of a topic: those of all partitions are in memory at once.
-func spanOf(t topic) int32 { return int32(min(max(fetchBytes/t.partitions, leastSpan), spanBytes)) }
+// spanOf returns the size of an answer for each of some partitions: those of all are in memory at once.
+func spanOf(partitions int) int32 {
+	return int32(min(max(fetchBytes/partitions, leastSpan), spanBytes))
+}
 
 // unpacked is how many times as large an answer may become whose batches are compressed, besides one of them.
 const unpacked = 8

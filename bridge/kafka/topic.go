@@ -119,8 +119,8 @@ func (l *Log) look(ctx context.Context) (err error) {
 	switch {
 	case l.topic.partitions == 0:
 		return refuse("topic %s does not exist: make it, as with %s", name, makeTopic(name))
-	case l.topic.partitions > maxPartitions:
-		return refuse("topic %s has %d partitions, want up to %d: name another one", name, l.topic.partitions, maxPartitions)
+	case l.topic.partitions > l.maxPartitions():
+		return refuse("topic %s has %d partitions, want up to %d: name another one", name, l.topic.partitions, l.maxPartitions())
 	}
 	s, err := l.settings(ctx, name)
 	if err != nil {

@@ -36,6 +36,7 @@ type chain struct {
 	back   lane  // behind them, and behind what is in the spool
 	flying *item // on its way, or in doubt; nil: none
 	listed bool  // in Writer.ready, or in Writer.doubts
+	away   bool  // the last append or look of it has failed
 
 	told []record.Share // the causes of this run that stand in Lost records
 }

@@ -31,6 +31,7 @@ var flagNames = strings.NewReplacer(
 	"Credentials, NKey, User and Token are", "--credentials, --nkey and the user of --nats are",
 	"Brokers are", "--kafka is", "Brokers have", "--kafka has", "want User and Password", "want --sasl-user and --sasl-password-file",
 	"Topic is", "--topic is",
+	"Topic: ", "--topic: ",
 	"Index is", "--index-topic is",
 	"TransactionalID is", "--transactional-id is",
 	"Mechanism is", "--sasl is",
