@@ -202,18 +202,24 @@ func (l *Log) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Entry, 
 			yield(durable.Entry{}, err)
 			return
 		}
-		f := &fetcher{log: l, client: l.client, cursors: []*cursor{{log: l, topic: l.topic, end: endless}}, bytes: someBytes}
-		for _, one := range l.places.of(set) {
-			e, ok, err := l.at(ctx, f, one.key, one.place)
-			if err != nil {
-				yield(e, err)
-				return
-			}
-			if ok && !yield(e, nil) {
-				return
-			}
+		l.tails(ctx, set, yield)
+	}
+}
+
+// tails yields the last records that the index knows. It returns false after an error, or when yield has.
+func (l *Log) tails(ctx context.Context, set tags.Set, yield func(durable.Entry, error) bool) bool {
+	f := &fetcher{log: l, client: l.client, cursors: []*cursor{{log: l, topic: l.topic, end: endless}}, bytes: someBytes}
+	for _, one := range l.places.of(set) {
+		e, ok, err := l.at(ctx, f, one.key, one.place)
+		if err != nil {
+			yield(e, l.named(err))
+			return false
+		}
+		if ok && !yield(e, nil) {
+			return false
 		}
 	}
+	return true
 }
 
 // at returns the record at a place. ok is false if the retention has dropped it meanwhile.

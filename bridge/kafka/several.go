@@ -111,10 +111,8 @@ func (s *several) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Ent
 			return
 		}
 		for _, l := range logs {
-			for e, err := range l.Tails(ctx, set) {
-				if !yield(e, l.named(err)) || err != nil {
-					return
-				}
+			if !l.tails(ctx, set, yield) {
+				return
 			}
 		}
 	}
