@@ -5,6 +5,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -111,8 +112,11 @@ func (l *Log) entry(r *kgo.Record) (durable.Entry, error) {
 	if data == nil {
 		data = []byte{}
 	}
-	return durable.Entry{Key: key, Position: position(r.Partition, r.Offset), Time: r.Timestamp, Data: data}, nil
+	return durable.Entry{Key: key, Part: l.part(r.Partition), Position: position(r.Partition, r.Offset), Time: r.Timestamp, Data: data}, nil
 }
+
+// part returns the name of a partition in a Start.
+func (l *Log) part(p int32) string { return fmt.Sprintf("%s/%d", l.topic.name, p) }
 
 // cursors returns where a Query begins in each partition, and the first offsets that there are.
 func (l *Log) cursors(ctx context.Context, q durable.Query) (starts []int64, all []*cursor, err error) {
@@ -147,6 +151,9 @@ func (l *Log) cursors(ctx context.Context, q durable.Query) (starts []int64, all
 //
 // Errors: a *durable.GapError; durable.ErrRefused for a position that is none; those of the brokers.
 func (l *Log) begins(ctx context.Context, s durable.Start, starts, ends []int64) ([]int64, error) {
+	if len(s.Behind) > 0 {
+		return l.behind(ctx, s, starts, ends)
+	}
 	switch {
 	case s.After > 0:
 		p, offset := placeOf(s.After)
@@ -175,6 +182,34 @@ func (l *Log) begins(ctx context.Context, s durable.Start, starts, ends []int64)
 		return begins, nil
 	}
 	return starts, nil
+}
+
+// behind is begins for a Start that knows some parts.
+func (l *Log) behind(ctx context.Context, s durable.Start, starts, ends []int64) (all []int64, err error) {
+	behind := s.Behind
+	s.Behind = nil
+	if len(behind) >= l.topic.partitions { // the rest is about none
+		s = durable.Start{}
+	}
+	if all, err = l.begins(ctx, s, starts, ends); err != nil {
+		return nil, err
+	}
+	all = slices.Clone(all)
+	for p := range all {
+		at, ok := behind[l.part(int32(p))]
+		if !ok {
+			continue
+		}
+		switch _, offset := placeOf(at); {
+		case offset+1 < starts[p]:
+			return nil, &durable.GapError{Log: l.Name(), Want: at + 1, First: position(int32(p), starts[p])}
+		case offset >= ends[p]:
+			return nil, refuse("topic %s has no record %d yet, and one behind it was asked for: the topic was deleted and made again, so begin at another record", l.cfg.Topic, at)
+		default:
+			all[p] = offset + 1
+		}
+	}
+	return all, nil
 }
 
 // gap returns what it means that a partition lacks an offset.
