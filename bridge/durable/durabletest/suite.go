@@ -31,6 +31,7 @@ func Run(t *testing.T, begin func(t *testing.T) (open func() durable.Log)) {
 		{"the same record again is there once", (*bed).again},
 		{"the last record of each key outlives the log", (*bed).tails},
 		{"a reader gets what was asked for", (*bed).read},
+		{"a reader goes on behind the last record of each part", (*bed).goesOn},
 		{"a reader follows", (*bed).follow},
 		{"a record may have as many bytes as the log says", (*bed).large},
 		{"many records are on their way at once", (*bed).many},
