@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/announce"
+	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
@@ -39,19 +41,29 @@ func (e *WayError) Unwrap() error { return e.Err }
 // open listens by all backends. What cannot be listened to is closed with its backend.
 //
 //   - problem: told by which backend no peer connects. That is an error only of the last kind, which all
-//     have, and of a place that the user names.
+//     have, and of a place that the user names. One that names a kind is that of the device whose address it is.
 //   - Errors: ErrInvalidConfig, wrapped; *netio.OpError.
 func (a *announcement) open(bs ways.Backends, cfg *Listening, p netio.Params, problem func(Event)) (listeners []advertise.Listener, err error) {
 	for _, at := range cfg.Also {
-		if bs.Named(at.Backend) == nil {
+		if !slices.ContainsFunc(bs, at.names) {
 			return nil, fmt.Errorf("%w: Also: the backend is %q, and there is %s", ErrInvalidConfig, at.Backend, bs.Names())
 		}
 	}
 	last := func(b netio.Backend) bool { return netio.Kind(b.Name()) == netio.Kind(bs.Last().Name()) }
+	none := make(map[dialer.Target]error) // places that name a kind, until one of its devices has the address
 	for _, b := range bs {
 		for _, at := range cfg.places(b) {
 			l, err := b.OpenListenEndpoint(at.Listen, p)
-			if err != nil && !last(b) && !slices.ContainsFunc(cfg.Also, func(l Listener) bool { return l.Backend == b.Name() }) {
+			if at.Backend != b.Name() && (err == nil || errors.Is(err, netio.ErrInvalidAddress)) {
+				place := dialer.Target{Backend: at.Backend, Addr: at.Listen}
+				if before, known := none[place]; !known || before != nil {
+					none[place] = err
+				}
+				if err != nil {
+					continue
+				}
+			}
+			if err != nil && !last(b) && !slices.ContainsFunc(cfg.Also, func(l Listener) bool { return l.names(b) }) {
 				problem(Event{Kind: Problem, Err: &WayError{b.Name(), err}})
 				continue
 			}
@@ -64,12 +76,22 @@ func (a *announcement) open(bs ways.Backends, cfg *Listening, p netio.Params, pr
 			}
 		}
 	}
+	for _, at := range cfg.Also {
+		if err := none[dialer.Target{Backend: at.Backend, Addr: at.Listen}]; err != nil {
+			return nil, err
+		}
+	}
 	return listeners, nil
+}
+
+// names reports whether a place is one of a backend.
+func (l Listener) names(b netio.Backend) bool {
+	return l.Backend == b.Name() || l.Backend == netio.Kind(b.Name())
 }
 
 // places returns where to listen by a backend.
 func (c *Listening) places(b netio.Backend) []Listener {
-	also := slices.DeleteFunc(slices.Clone(c.Also), func(l Listener) bool { return l.Backend != b.Name() })
+	also := slices.DeleteFunc(slices.Clone(c.Also), func(l Listener) bool { return !l.names(b) })
 	named, ok := b.(netio.NamedBackend)
 	switch {
 	case ok && len(also) == 0:

@@ -9,7 +9,6 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/hostaddr"
-	"tagbus/bus/internal/wire"
 	"tagbus/internal/validate"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -60,16 +59,6 @@ const (
 // HeartbeatsOff is the HeartbeatInterval of a side that sends no heartbeats and ignores
 // silence, and the HeartbeatTimeout of a side that only sends them.
 const HeartbeatsOff time.Duration = -1
-
-// mostFraming is the most that a page of one message takes beyond the payload: the policies
-// Latest and Sample number their messages.
-const mostFraming = wire.HeaderBytes + wire.MaxOverhead + wire.PositionBytes
-
-// frameBytes returns the size of the largest transport message that a
-// publisher of these sizes sends.
-func frameBytes(pageBytes, maxMessage int) int {
-	return max(pageBytes, mostFraming+maxMessage, smallestMaxMessage)
-}
 
 // anyLoopbackPort is the default of Listen.
 func anyLoopbackPort() netip.AddrPort {
@@ -233,7 +222,7 @@ func (c *Listening) check(v *validate.Violations) {
 
 // Listener is a place to listen at.
 type Listener struct {
-	Backend   string           // its name: "tcp", "rdma:verbs"
+	Backend   string           // its name: "tcp", "rdma:verbs@mlx5_0"; "rdma:verbs" is the device that has the address, or all at 0.0.0.0
 	Listen    netip.AddrPort   // as Listening.Listen
 	Advertise []netip.AddrPort // as Listening.Advertise
 }

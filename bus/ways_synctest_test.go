@@ -375,6 +375,56 @@ func TestPublisher_aWayThatCannotBeListenedOn(t *testing.T) {
 	})
 }
 
+// A place may name the kind of several devices, as before there were any: the one that has the address listens there.
+func TestPublisher_aPlaceThatNamesAKind(t *testing.T) {
+	at := netip.MustParseAddrPort
+	for _, test := range []struct{ listen, also, want string }{
+		{"10.0.0.2:7000", "10.0.0.2:7000", "[10.0.0.2:7000]"},
+		{"10.0.0.1:7000", "10.0.0.2:7000", "[10.0.0.1:7000 10.0.0.2:7000]"},
+		{"10.0.0.3:7000", "10.0.0.3:7000", "its own address is"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			m := b.member()
+			t.Cleanup(m.loop.Close)
+			var parts []multi.Part
+			for _, own := range []string{"10.0.0.1", "10.0.0.2"} {
+				open := memnet.New().Opener(m.loop, memnet.Config{Name: "fabric@" + own, Host: netip.MustParseAddr(own)})
+				parts = append(parts, multi.Part{Open: func(h netio.Handler) (netio.Backend, error) {
+					opened, err := open(h)
+					return ownAddress{opened, netip.MustParseAddr(own)}, err
+				}})
+			}
+			cfg := bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Also: []bus.Listener{{Backend: "fabric", Listen: at(test.also)}}}}
+			if test.listen != test.also {
+				cfg.Also = append(cfg.Also, bus.Listener{Backend: "fabric@10.0.0.1", Listen: at(test.listen)})
+			}
+			p, err := bus.NewPublisher(multi.Opener(parts...), b.dir, cfg)
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = fmt.Sprint(mustEntry(t, b.dir).Addresses)
+				must(t, p.Close())
+			}
+			if got != test.want && (err == nil || !strings.Contains(got, test.want)) {
+				t.Errorf("%+v: got %s", test, got)
+			}
+		})
+	}
+}
+
+// ownAddress listens at one address only, as a device does.
+type ownAddress struct {
+	netio.Backend
+	own netip.Addr
+}
+
+func (b ownAddress) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	if addr.Addr() != b.own {
+		return nil, fmt.Errorf("%w: its own address is %v", netio.ErrInvalidAddress, b.own)
+	}
+	return b.Backend.OpenListenEndpoint(addr, p)
+}
+
 // deafBackend cannot listen, as one of a device at an address that is not its own.
 type deafBackend struct{ netio.Backend }
 

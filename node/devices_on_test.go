@@ -77,6 +77,38 @@ func TestNode_severalDevices(t *testing.T) {
 	}
 }
 
+// TestNode_severalDevicesAndAnyDevice: what has several devices dials one that leaves the choice to the system, as all did before. The
+// other way round is in TestNode_severalDevices.
+func TestNode_severalDevicesAndAnyDevice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it does not use the RDMA device that there is")
+	}
+	for _, provider := range []string{"tcp", "net/rdm"} {
+		t.Run(provider, func(t *testing.T) {
+			cfg := node.Config{Bus: t.TempDir(), Backend: "rdma:" + provider}
+			p, err := openNodeWith(t, cfg).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listening: bus.Listening{Listen: netip.MustParseAddrPort("127.0.0.4:0")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := [2]string{cfg.Backend + "@127.0.0.2", cfg.Backend + "@127.0.0.3"}
+			cfg.Backend = strings.Join(names[:], ",")
+			readers := onBoth(t, 2, names, func(int) *reading { return startReading(t, cfg, bus.Common{}, bus.Block) })
+			if err := p.PublishContext(t.Context(), 1, binary.LittleEndian.AppendUint64(nil, 1)); err != nil {
+				t.Fatal(err)
+			}
+			p.Flush()
+			for i, r := range readers {
+				eventually(t, fmt.Sprint("the message at subscriber ", i), func() bool { return r.received.Load() == 1 })
+			}
+			for _, peer := range stateOf(t, p).Peers {
+				if want := "rdma:" + provider; peer.Backend != want {
+					t.Errorf("device of a connection in the state: got %s, want %s", peer.Backend, want)
+				}
+			}
+		})
+	}
+}
+
 func TestNode_devicesThatCannotBeUsed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: it does not use the RDMA device that there is")

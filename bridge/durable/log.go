@@ -82,7 +82,7 @@ type Log interface {
 	// MaxRecordBytes returns how many bytes Append.Data may have.
 	MaxRecordBytes() int
 
-	// Append begins to append a record.
+	// Append begins to append a record. The caller bounds how many are on their way: an engine takes all.
 	//
 	// Blocks: never for the engine; shortly to hand bytes to the system.
 	Append(Append)

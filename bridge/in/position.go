@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"tagbus/internal/sanitize"
@@ -48,11 +49,16 @@ type place struct {
 	Within *within                     `json:"within,omitempty"`
 }
 
-// within is a record of which some messages were published.
+// within is a record of which some messages were published: by its key, for the number of a record may be another one in a later run.
 type within struct {
-	Part   string           `json:"part,omitempty"`
-	Record durable.Position `json:"record"`
-	Next   uint64           `json:"next"` // the counter of the first that was not
+	Instance string `json:"instance"` // quoted, for it may be no text
+	Tag      uint64 `json:"tag"`
+	Next     uint64 `json:"next"` // the counter of the first that was not
+}
+
+// withinOf returns the record of a key.
+func withinOf(key durable.Key, next uint64) within {
+	return within{strconv.QuoteToASCII(key.Instance), uint64(key.Tag), next}
 }
 
 // parsePlace reads a file.
@@ -60,7 +66,7 @@ func parsePlace(data []byte) (p place, err error) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return place{}, fmt.Errorf("it is damaged: %w", err)
 	}
-	if p.Log == "" || p.Within != nil && (p.Within.Record == 0 || p.Within.Next == 0) {
+	if p.Log == "" || p.Within != nil && p.Within.Next == 0 {
 		return place{}, errors.New("it is damaged: something is missing in it")
 	}
 	for part, at := range p.Behind {

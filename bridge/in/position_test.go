@@ -9,7 +9,7 @@ import (
 
 // FuzzParsePlace: what a file of a position may have is what is stored again, or an error.
 func FuzzParsePlace(f *testing.F) {
-	f.Add([]byte(`{"log":"stream TAGBUS","time":"2026-11-29T12:00:00Z","behind":{"":12},"within":{"record":13,"next":4}}`))
+	f.Add([]byte(`{"log":"stream TAGBUS","time":"2026-11-29T12:00:00Z","behind":{"":12},"within":{"instance":"\"ALICE\"","tag":1,"next":4}}`))
 	f.Add([]byte(`{"log":"topic t","after":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := parsePlace(data)

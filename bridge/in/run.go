@@ -222,8 +222,8 @@ func (r *run) take(e durable.Entry, rec *record.Record) error {
 		return err
 	}
 	from, hole := c.Follow(rec)
-	if w := r.within; w.Record == e.Position && w.Part == e.Part {
-		from = max(from, w.Next)
+	if w := r.within; w.Next > from && w == withinOf(e.Key, w.Next) {
+		from = min(w.Next, rec.Next())
 	}
 	r.report.Hole = follow.Sum(r.report.Hole, hole)
 	r.report.Repeated = follow.Sum(r.report.Repeated, from-rec.First)
@@ -232,7 +232,7 @@ func (r *run) take(e durable.Entry, rec *record.Record) error {
 	case record.Messages:
 		next, err := r.publish(rec, from)
 		if err != nil && next > 0 {
-			r.keeper.within(within{e.Part, e.Position, next})
+			r.keeper.within(withinOf(e.Key, next))
 		}
 		return err
 	case record.Lost:

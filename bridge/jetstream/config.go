@@ -5,10 +5,12 @@ package jetstream
 import (
 	"crypto/tls"
 	"errors"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"tagbus/internal/sanitize"
 	"tagbus/internal/validate"
 )
 
@@ -62,6 +64,11 @@ func (c Config) Validate() error {
 	v := validate.Violations{Kind: ErrInvalidConfig}
 	if c.URL == "" {
 		v.Add("URL is empty, want those of the servers, such as nats://HOST")
+	}
+	for one := range strings.SplitSeq(c.URL, ",") { // the error of nats.go, and that of url.Parse, have a password
+		if _, err := url.Parse(strings.TrimSpace(one)); err != nil && strings.Contains(one, "://") {
+			v.Add("URL has %s, which is malformed: write %%40 for @ in a password, and so on", sanitize.URL(strings.TrimSpace(one)))
+		}
 	}
 	if c.Stream == "" || strings.ContainsAny(c.Stream, " \t\r\n.*>/\\") {
 		v.Add("Stream is %q, want the name of a stream, without blanks, dots, * and >", c.Stream)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -90,10 +89,7 @@ func temporary(err error) bool {
 func redacted(urls string) string {
 	var all []string
 	for one := range strings.SplitSeq(urls, ",") {
-		if u, err := url.Parse(strings.TrimSpace(one)); err == nil {
-			one = u.Redacted()
-		}
-		all = append(all, one)
+		all = append(all, sanitize.URL(strings.TrimSpace(one)))
 	}
-	return sanitize.Text(strings.Join(all, ","))
+	return strings.Join(all, ",")
 }

@@ -3,10 +3,12 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -66,18 +68,28 @@ func (l *Log) lastOf(ctx context.Context, subject string) (answer stored, err er
 	return answer, nil
 }
 
-// end returns the sequence of the last record of some subjects, and when it was stored; 0: there is none.
+// end returns the sequence of the last record of some subjects, and when it was stored; 0: there is none. It asks for all at once:
+// the servers may be far.
 func (l *Log) end(ctx context.Context, filters []string) (end uint64, at time.Time, err error) {
+	var (
+		wg sync.WaitGroup
+		mu sync.Mutex
+	)
 	for _, subject := range filters {
-		got, err := l.lastOf(ctx, subject)
-		if err != nil {
-			return 0, at, err
-		}
-		if m := got.Message; m != nil && m.Sequence > end {
-			end, at = m.Sequence, m.Time
-		}
+		wg.Go(func() {
+			got, failed := l.lastOf(ctx, subject)
+			mu.Lock()
+			defer mu.Unlock()
+			if err = cmp.Or(err, failed); failed != nil {
+				return
+			}
+			if m := got.Message; m != nil && m.Sequence > end {
+				end, at = m.Sequence, m.Time
+			}
+		})
 	}
-	return end, at, nil
+	wg.Wait()
+	return end, at, err
 }
 
 // Tails implements durable.Log.

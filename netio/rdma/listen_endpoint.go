@@ -146,7 +146,7 @@ func (l *listenEndpoint) onEvent(ev *fi.Event) {
 	b := l.backend
 	peer, ok := parseGreeting(ev.Data)
 	switch {
-	case l.IsClosed() || l.absence.pause > 0:
+	case l.IsClosed() || l.absence.away:
 	case !ok:
 		b.Counters.BadMessages.Add(1)
 	case b.accepted >= b.config.MaxEndpoints:

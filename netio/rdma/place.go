@@ -80,18 +80,32 @@ func domains(provider string, offers *fi.Info) map[string][]netip.Addr {
 			all[i.Domain()] = known
 		}
 	}
-	if provider != ProviderVerbs {
-		return all
-	}
-	for name := range all {
-		for other := range all {
-			if name != other && strings.HasPrefix(name, other) {
-				all[name] = slices.DeleteFunc(hostAddresses(), func(a netip.Addr) bool { return deviceAt(a) != name })
-				break
-			}
-		}
+	if provider == ProviderVerbs {
+		tellApart(all, hostAddresses, deviceAt)
 	}
 	return all
+}
+
+// tellApart corrects the addresses of devices whose names begin with that of another one. It asks for the device of
+// each address once: a host has hundreds of both.
+func tellApart(all map[string][]netip.Addr, host func() []netip.Addr, deviceAt func(netip.Addr) string) {
+	var own map[string][]netip.Addr
+	for name := range all {
+		for other := range all {
+			if name == other || !strings.HasPrefix(name, other) {
+				continue
+			}
+			if own == nil {
+				own = make(map[string][]netip.Addr)
+				for _, a := range host() {
+					device := deviceAt(a)
+					own[device] = append(own[device], a)
+				}
+			}
+			all[name] = own[name]
+			break
+		}
+	}
 }
 
 // deviceAt returns the device of verbs that has an address, "" if none has it.

@@ -127,19 +127,11 @@ func makeStream(t *testing.T, url string) {
 func TestFromOneBusToAnother(t *testing.T) {
 	server := natsserver.Start(t)
 	makeStream(t, server.URL)
-	here, there := t.TempDir(), t.TempDir()
+	here := t.TempDir()
 	set := tags.Of(1, 2)
 	p, lost := publisher(t, here, bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000}})
-	published := uint64(0)
-	publish := func(n int) {
-		for range n {
-			published++
-			for tag := range set.All() {
-				must(t, p.PublishContext(t.Context(), tag, binary.BigEndian.AppendUint64(nil, published)))
-			}
-		}
-		p.Flush()
-	}
+	const published = 1600
+	publish := counting(t, p, set)
 	out := []string{"out", "--bus", here, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--tags", "1-2", "--replay", "5000", "--json"}
 	first := start(t, out...)
 	must(t, p.WaitSubscribers(t.Context(), 1, set))
@@ -160,7 +152,7 @@ func TestFromOneBusToAnother(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "run.tbr")
 	rec := start(t, "convert", server.URL+"/TAGBUS", "--out", file, "--json")
-	if code, sum := rec.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["lost"] != 0. {
+	if code, sum := rec.wait(t); code != 0 || sum["messages"] != 2.*published || sum["lost"] != 0. {
 		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*published, rec.err.String())
 	}
 	r, err := recording.Open(file)
@@ -177,16 +169,40 @@ func TestFromOneBusToAnother(t *testing.T) {
 		t.Errorf("got %v, want no file of a recording that failed", err)
 	}
 
-	got := receive(t, open(t, there), set)
-	in := start(t, "in", "--bus", there, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
-	if code, sum := in.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["missing"] != 0. {
-		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*published, in.err.String())
+	wantIn(t, set, published, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
+}
+
+// counting returns what publishes the next numbers, from 1 on, under each of two tags.
+func counting(t *testing.T, p *bus.Publisher, set tags.Set) (publish func(n int)) {
+	published := uint64(0)
+	return func(n int) {
+		for range n {
+			published++
+			for tag := range set.All() {
+				must(t, p.PublishContext(t.Context(), tag, binary.BigEndian.AppendUint64(nil, published)))
+			}
+		}
+		p.Flush()
+	}
+}
+
+// wantIn publishes a log on a bus of its own, fails the test unless it has the messages 1 to n of each of two tags in their order, and
+// returns the summary.
+func wantIn(t *testing.T, set tags.Set, n uint64, log ...string) map[string]any {
+	t.Helper()
+	dir := t.TempDir()
+	got := receive(t, open(t, dir), set)
+	in := start(t, append([]string{"in", "--bus", dir}, log...)...)
+	code, sum := in.wait(t)
+	if code != 0 || sum["messages"] != float64(2*n) || sum["missing"] != 0. {
+		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*n, in.err.String())
 	}
 	for tag, last := range got() {
-		if last != published {
-			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, published)
+		if last != n {
+			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, n)
 		}
 	}
+	return sum
 }
 
 // awaitTails waits until the last record of both tags ends before a counter.
@@ -260,6 +276,9 @@ func TestBadInput(t *testing.T) {
 		{"too little memory", "out --bus DIR --tags 1 --stream S --held-bytes 1KiB --record-bytes 1 --absence 1ns --nats " + server.URL, 2, "tagbus-bridge: out: --held-bytes is 1024, want 1048576 to 1099511627776; --record-bytes is 1, want 1024 to 1073741824; --absence is 1ns"},
 		{"a replay of less than nothing", "out --bus DIR --tags 1 --stream S --nats nats://x --replay=-1", 2, "--replay"},
 		{"a name that no stream can have", "in --bus DIR --stream a.b --speed 1e9 --nats nats://x", 2, "--speed is 1e+09, want 1e-06 to 1e+06, or 0 for no pauses; --stream is \"a.b\""},
+		{"a password that no URL has", "in --bus DIR --stream S --nats nats://u:sec%zzret@x", 2, "--nats has nats://xxxxx@x, which is malformed"},
+		{"a password that no URL has, of a source", "convert nats://u:sec%zzret@x/S --out DIR/x.tbr", 2, "nats://xxxxx@x/S is no URL of a log"},
+		{"a password in front of a broker", "in --bus DIR --topic T --kafka u:secret@x", 2, "--kafka has a user in front of \"x\", want --sasl-user and"},
 		{"no recording", "convert --stream S --nats " + server.URL, 2, "--out"},
 		{"no log", "convert --out DIR/x.tbr", 2, "no log is named"},
 		{"two logs", "convert nats://x/S --stream S --out DIR/x.tbr", 2, "named twice"},

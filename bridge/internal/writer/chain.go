@@ -38,6 +38,7 @@ type chain struct {
 	listed bool  // in Writer.ready, or in Writer.doubts
 	aside  bool  // what comes waits in back
 	laden  bool  // in Writer.laden
+	away   bool  // the last append or look of it has failed
 
 	told []record.Share // the causes of this run that stand in Lost records
 }

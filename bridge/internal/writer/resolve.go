@@ -68,10 +68,10 @@ func (w *Writer) lookFor(c *chain) bool {
 		w.fail(err)
 		return true
 	case err != nil:
-		w.rest(err)
+		w.rest(c, err)
 		return false
 	}
-	w.fine()
+	w.fine(c)
 	c.listed = false
 	if e.Data == nil { // the retention has dropped all
 		c.at = 0

@@ -65,7 +65,7 @@ type Stats struct {
 	Chains   int    // publishers and tags that are known
 	Held     int    // bytes that wait or are on their way
 	Pauses   uint64 // calls of Pause
-	Away     bool   // the last append or look has failed
+	Away     bool   // the last append or look of a publisher and tag has failed
 
 	Spooling   bool   // the spool has what comes before what waits in memory
 	Spooled    uint64 // messages in the files of the spool
@@ -92,6 +92,7 @@ type Writer struct {
 	items   int           // records that are not stored, open batches too
 	idle    chan struct{} // not nil: to be closed when there are none
 	resting bool          // after a failure
+	away    int           // chains of which the last append or look has failed
 	backoff time.Duration
 	doubts  []*chain // to be looked for in the log
 	looking int      // goroutines that do

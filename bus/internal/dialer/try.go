@@ -28,9 +28,14 @@ const backendHeadStart = time.Second
 // and 4 GiB 1.6 s. By a worse way it would go as long as the connection lasts.
 const nameHeadStart = 4 * time.Second
 
-// maxOpening is how many addresses of a peer are opened at a time. Those that are not its
-// addresses any more may be as many again: they keep back none that is new.
+// maxOpening is how many addresses of a kind of backend are opened at a time. All that are opened are twice as
+// many at most: those of other kinds, and those that are not the peer's any more, keep back none that is new.
 const maxOpening = 4
+
+// kindTime is how long a kind may open addresses before its last head start: as long as maxOpening of them take. What is left
+// of it then comes behind the other kinds. Devices of both sides make 64 targets, and of 4 at a time that are silent the
+// last is opened after more than a minute.
+const kindTime = (maxOpening - 1) * headStart
 
 // maxTry is how many addresses a try takes, those that are new meanwhile included: twice as
 // many as an entry names. A peer that changes its addresses all the time makes no try endless.
@@ -41,6 +46,8 @@ type try struct {
 	order   []Target // to be opened
 	next    int      // of order
 	failed  []Failure
+	kind    Target    // whose kind was opened last
+	since   time.Time // when it began
 	revised time.Time // when addresses that were new were last opened at once
 }
 
@@ -76,7 +83,14 @@ func (c *Contact) Dial() {
 func (c *Contact) more() {
 	c.dialer.alarms.Cancel(&c.delay)
 	t := &c.try
-	for t.next < len(t.order) && c.mayOpen() && c.user.Wanted() {
+	for t.next < len(t.order) && c.user.Wanted() {
+		left := c.makeWay()
+		if !c.mayOpen(t.order[t.next]) {
+			if left > 0 {
+				c.dialer.alarms.Set(&c.delay, left)
+			}
+			break
+		}
 		t.next++
 		if c.begin(t.order[t.next-1]) {
 			if t.next < len(t.order) {
@@ -103,11 +117,27 @@ func (d *Dialer) startBefore(addr, next Target) time.Duration {
 	return backendHeadStart
 }
 
-// mayOpen reports whether one more address may be opened.
-func (c *Contact) mayOpen() bool {
+// makeWay puts what is left of a kind behind the others when it has had its time. It returns how long
+// it has yet if that keeps another kind back.
+func (c *Contact) makeWay() (left time.Duration) {
+	t := &c.try
+	now := t.order[t.next:]
+	i := slices.IndexFunc(now, func(o Target) bool { return !o.sameKind(now[0]) && c.mayOpen(o) })
+	if i < 0 || t.since.IsZero() || !now[0].sameKind(t.kind) {
+		return 0
+	}
+	left = kindTime + c.dialer.startBefore(now[0], now[i]) - time.Since(t.since)
+	if left <= 0 {
+		t.order = slices.Concat(t.order[:t.next], now[i:], now[:i])
+	}
+	return left
+}
+
+// mayOpen reports whether one more address of the kind of next may be opened.
+func (c *Contact) mayOpen(next Target) bool {
 	current := 0
 	for _, addr := range c.opening {
-		if slices.Contains(c.Addresses, addr) {
+		if addr.sameKind(next) && slices.Contains(c.Addresses, addr) {
 			current++
 		}
 	}
@@ -166,6 +196,9 @@ func (c *Contact) begin(addr Target) bool {
 	if err := c.user.Open(addr); err != nil {
 		c.try.fail(addr, err)
 		return false
+	}
+	if t := &c.try; t.since.IsZero() || !addr.sameKind(t.kind) {
+		t.kind, t.since = addr, time.Now()
 	}
 	c.opening = append(c.opening, addr)
 	c.dialer.taken[addr] = c

@@ -132,6 +132,14 @@ func TestTheAddressesOfATry(t *testing.T) {
 	}
 }
 
+// devices returns so many targets of devices.
+func devices(n int) (all []dialer.Target) {
+	for i := range n {
+		all = append(all, at(600+i))
+	}
+	return all
+}
+
 // A peer with addresses of several backends: 101 and 102 are of one that is worse than that of 1 and 2.
 func TestTheBackendsOfATry(t *testing.T) {
 	refused := func(n int) func(*user) { return func(u *user) { u.b.Refused(at(n), errAt(n)) } }
@@ -174,6 +182,36 @@ func TestTheBackendsOfATry(t *testing.T) {
 			},
 			[]string{"0 open 601", "250 open 602", "330 tried, <nil>, waiting", "400 open 601", "650 open 602", "700 open 1"},
 			"dialing",
+		},
+		{
+			"however many of the best kind are silent, the worse one has its turn, and the rest of it comes then",
+			[]step{ms(0, func(u *user) { u.Addresses = append(devices(64), at(101)) }), ms(0, dial), ms(2000, refused(600)), ms(2001, nil)},
+			[]string{"0 open 600", "250 open 601", "500 open 602", "750 open 603", "1750 open 101", "2000 open 604"},
+			"dialing",
+		},
+		{
+			"also where they are refused late, one after the other",
+			func() []step {
+				steps := []step{ms(0, func(u *user) { u.Addresses = append(devices(64), at(101)) }), ms(0, dial)}
+				for n := range 9 {
+					steps = append(steps, ms(200*(n+1), refused(600+n)))
+				}
+				return steps
+			}(),
+			[]string{"0 open 600", "200 open 601", "400 open 602", "600 open 603", "800 open 604", "1000 open 605", "1200 open 606", "1400 open 607", "1600 open 608", "1800 open 101"},
+			"dialing",
+		},
+		{
+			"both kinds are silent: each has four at a time, and all are tried",
+			func() []step {
+				steps := []step{ms(0, func(u *user) { u.Addresses = append(devices(6), at(101), at(102), at(103), at(104), at(105)) }), ms(0, dial)}
+				for i, n := range []int{600, 101, 601, 102, 602, 603, 103, 104, 604, 105, 605} {
+					steps = append(steps, ms(5000+i, refused(n)))
+				}
+				return append(steps, ms(5010, func(u *user) { u.got[len(u.got)-1] = u.got[len(u.got)-1][:len("5010 tried")] }))
+			}(),
+			[]string{"0 open 600", "250 open 601", "500 open 602", "750 open 603", "1750 open 101", "2000 open 102", "2250 open 103", "2500 open 104", "5000 open 604", "5002 open 605", "5003 open 105", "5010 tried"},
+			"waiting",
 		},
 		{
 			"that a peer is elsewhere is no reason beside another one",

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/internal/dialer"
 	"tagbus/netio"
 )
@@ -19,32 +20,38 @@ func (bs Backends) Spread(backend string) bool {
 	return ok
 }
 
-// targets returns the addresses of a peer as targets of backends of one kind.
+// targets returns the addresses of a peer as targets of backends of one kind, as many as an entry may name
+// at most.
 //
 // Backends of devices share out the connections: each pair of instances has an order of the devices
 // of both sides that is as good as random, and the same each time. The first targets differ in both devices, so
 // that when one fails the next does not need it. Those of one network come first, and loopback last.
 //
 //   - pair: what the order depends on.
-func (bs Backends) targets(pair string, addresses []netip.AddrPort) (all []dialer.Target) {
+func (bs Backends) targets(pair string, addresses []netip.AddrPort) []dialer.Target {
 	if !bs.Spread(bs[0].Name()) || len(bs)*len(addresses) < 2 {
 		return dialer.Targets(bs[0].Name(), addresses)
 	}
 	ours := shuffled(pair, bs, netio.Backend.Name)
 	theirs := shuffled(pair, addresses, netip.AddrPort.String)
+	var all [distances][]dialer.Target
 	for round := range ours {
 		for i, addr := range theirs {
-			all = append(all, dialer.Target{Backend: ours[(i+round)%len(ours)].Name(), Addr: addr})
+			b := ours[(i+round)%len(ours)]
+			far := distance(b, addr.Addr())
+			all[far] = append(all[far], dialer.Target{Backend: b.Name(), Addr: addr})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b dialer.Target) int { return bs.far(a) - bs.far(b) })
-	return all
+	targets := slices.Concat(all[:]...)
+	return targets[:min(len(targets), directory.MaxAddresses)]
 }
 
-// far orders targets: those in the network of the device first.
-func (bs Backends) far(to dialer.Target) int {
-	switch ip := to.Addr.Addr(); {
-	case bs.Named(to.Backend).(netio.DeviceBackend).Near(ip): //nolint:forcetypeassert // all of a kind are
+const distances = 3
+
+// distance orders targets: those in the network of the device first.
+func distance(b netio.Backend, ip netip.Addr) int {
+	switch {
+	case b.(netio.DeviceBackend).Near(ip): //nolint:forcetypeassert // all of a kind are
 		return 0
 	case !ip.IsLoopback():
 		return 1

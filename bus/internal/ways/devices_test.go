@@ -94,6 +94,19 @@ func TestDevicesDialTheirOwnNetworkFirst(t *testing.T) {
 	}
 }
 
+// However many devices and addresses there are, no more is dialed than an entry may name, each address at least once.
+func TestTheTargetsOfDevicesAreBounded(t *testing.T) {
+	bs := ours("rdma:verbs@a", "rdma:verbs@b", "rdma:verbs@c", "rdma:verbs@d", "rdma:verbs@e", "rdma:verbs@f", "rdma:verbs@g", "rdma:verbs@h")
+	dialed := make(map[netip.AddrPort]bool)
+	targets := bs.Targets("own", peer("p", directory.MaxAddresses))
+	for _, to := range targets {
+		dialed[to.Addr] = true
+	}
+	if len(targets) != directory.MaxAddresses || len(dialed) != directory.MaxAddresses {
+		t.Errorf("got %d targets at %d addresses, want %d of both", len(targets), len(dialed), directory.MaxAddresses)
+	}
+}
+
 // What the directory has is kinds of backends, which are never more than the lists name.
 func TestTheKindsOfBackends(t *testing.T) {
 	bs := ours("shm", "rdma:verbs@a", "rdma:verbs@b", "tcp")

@@ -33,7 +33,7 @@ func isLog(name string) bool {
 func (c *Command) aLog() (bool, error) {
 	for _, name := range c.Files {
 		if isLog(name) && len(c.Files) > 1 {
-			return false, fmt.Errorf("%s is a log, and the only source then: convert it alone, and merge the recordings by tagbus rec merge", sanitize.Text(name))
+			return false, fmt.Errorf("%s is a log, and the only source then: convert it alone, and merge the recordings by tagbus rec merge", sanitize.URL(name))
 		}
 	}
 	return isLog(c.Files[0]), nil

@@ -46,16 +46,16 @@ func (c *Convert) AfterApply() error {
 	}
 	u, err := url.Parse(c.Source)
 	if err != nil {
-		return fmt.Errorf("%s is no URL of a log: want nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.Text(c.Source))
+		return fmt.Errorf("%s is no URL of a log: want nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.URL(c.Source))
 	}
 	name := strings.Trim(u.Path, "/")
 	switch {
 	case c.URL != "" || c.Stream != "" || c.isKafka():
 		return errors.New("the log is named twice: leave out the URL, or the flags")
 	case u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "kafka":
-		return fmt.Errorf("%s is no log that this program reads: want nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.Text(u.Redacted()))
+		return fmt.Errorf("%s is no log that this program reads: want nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.URL(c.Source))
 	case u.Host == "" || name == "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%s: want servers and a name: nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.Text(u.Redacted()))
+		return fmt.Errorf("%s: want servers and a name: nats://HOST,HOST/STREAM or kafka://HOST,HOST/TOPIC", sanitize.URL(c.Source))
 	case u.Scheme == "kafka" && u.User != nil:
 		return errors.New("the URL has a user in it: want --sasl-user and --sasl-password-file")
 	case u.Scheme == "kafka":
@@ -138,7 +138,7 @@ func (c *Convert) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer
 
 // write writes the recording.
 func (c *Convert) write(ctx context.Context, e *programs.ServiceEnv, file *stuck.File) (report convert.Report, bytes int64, err error) {
-	log, err := c.open(ctx, e.Name, e.Say)
+	log, err := c.open(ctx, e.Name, c.Tags, e.Say)
 	if err != nil {
 		return report, 0, err
 	}

@@ -105,7 +105,7 @@ func (s InSummary) String() string {
 
 // Run implements programs.ServiceCommand.
 func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, error) {
-	log, err := i.open(ctx, e.Name, e.Say)
+	log, err := i.open(ctx, e.Name, i.Tags, e.Say)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+)
+
+// question is one question to one instance.
+type question struct {
+	entry  directory.Entry
+	done   chan struct{} // closed behind the answer
+	answer *state.State
+	err    error
+	broken bool // the look that asked has ended first
+}
+
+// over reports whether the answer is there, or why there is none.
+func (q *question) over() bool {
+	select {
+	case <-q.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// failed reports whether it has ended without an answer, which was not the fault of its look.
+func (q *question) failed() bool { return q.over() && q.answer == nil && !q.broken }
+
+// silence is what is known of an instance that does not answer.
+type silence struct {
+	entry directory.Entry
+	since time.Time
+	next  time.Time // when it is asked again
+	pause time.Duration
+	err   error
+
+	failed int // questions that have ended without an answer
+}
+
+// lasts reports whether an instance whose entry is not there any more has gone without a word,
+// as it has not answered for a while. One question may fail while an instance ends in order.
+//
+//   - last: the question that is under way; nil: none is.
+func (s *silence) lasts(last *question) bool {
+	failed := s.failed
+	if last != nil && last.failed() {
+		failed++
+	}
+	return failed >= 2 && !withholds(s.err)
+}
+
+// answer asks, and puts the answer into the question.
+func (w *Watcher) answer(ctx context.Context, asked *question, q state.Question, patience time.Duration) {
+	defer close(asked.done)
+	asked.answer, asked.err = w.ask(ctx, asked.entry, q, patience)
+	asked.broken = asked.answer == nil && ctx.Err() != nil
+}
+
+func (w *Watcher) ask(ctx context.Context, e directory.Entry, q state.Question, patience time.Duration) (*state.State, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, noAnswer(patience))
+	defer cancel()
+	s, err := w.asker.Ask(ctx, e, q)
+	switch {
+	case err == nil:
+		return &s, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, noAnswer(patience)
+	default:
+		return nil, err
+	}
+}
+
+func noAnswer(patience time.Duration) error { return fmt.Errorf("%w in %v", ErrNoAnswer, patience) }
