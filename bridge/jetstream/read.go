@@ -100,6 +100,9 @@ func (l *Log) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Entry, 
 // Read implements durable.Log.
 func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry, error] {
 	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+	if at := q.Start.Behind[""]; at > 0 {
+		q.Start.After = at
+	}
 	switch {
 	case q.Start.After > 0:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, uint64(q.Start.After)+1
@@ -127,6 +130,9 @@ func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerC
 	state := stream.CachedInfo().State
 	if cfg.OptStartSeq > 0 && cfg.OptStartSeq < state.FirstSeq {
 		return &durable.GapError{Log: l.Name(), Want: durable.Position(cfg.OptStartSeq), First: durable.Position(state.FirstSeq)}
+	}
+	if at := uint64(q.Start.Behind[""]); at > state.LastSeq {
+		return l.refuse("stream %s ends at record %d, and one behind record %d was asked for: it was deleted and made again, so begin at another record", l.cfg.Stream, state.LastSeq, at)
 	}
 	cfg.FilterSubjects = l.subjects.filters(q.Tags)
 	// The server that has the consumer may lag behind the others: what it says of what is left is no end.

@@ -5,7 +5,9 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -85,8 +87,11 @@ func (l *Log) entry(r *kgo.Record) (durable.Entry, error) {
 	if data == nil {
 		data = []byte{}
 	}
-	return durable.Entry{Key: key, Position: l.position(r.Partition, r.Offset), Time: r.Timestamp, Data: data}, nil
+	return durable.Entry{Key: key, Part: l.part(r.Partition), Position: l.position(r.Partition, r.Offset), Time: r.Timestamp, Data: data}, nil
 }
+
+// part returns the name of a partition in a Start.
+func (l *Log) part(p int32) string { return fmt.Sprintf("%s/%d", l.topic.name, p) }
 
 // cursors returns where a Query begins and ends in each partition.
 func (l *Log) cursors(ctx context.Context, q durable.Query, before *reads) (all []*cursor, err error) {
@@ -133,6 +138,9 @@ func (l *Log) noNumber(what string) error {
 //
 // Errors: a *durable.GapError; durable.ErrRefused for a position that is none; those of the brokers.
 func (l *Log) begins(ctx context.Context, s durable.Start, starts, ends []int64, before *reads) ([]int64, error) {
+	if len(s.Behind) > 0 {
+		return l.behind(ctx, s, starts, ends, before)
+	}
 	switch {
 	case s.After > 0:
 		p, offset := placeOf(s.After)
@@ -161,6 +169,34 @@ func (l *Log) begins(ctx context.Context, s durable.Start, starts, ends []int64,
 		return begins, nil
 	}
 	return starts, nil
+}
+
+// behind is begins for a Start that knows some parts. The numbers in it are those of an earlier run, of which the offsets are the same.
+func (l *Log) behind(ctx context.Context, s durable.Start, starts, ends []int64, before *reads) (all []int64, err error) {
+	known := make(map[int]int64)
+	for p := range starts {
+		if at, ok := s.Behind[l.part(int32(p))]; ok {
+			_, known[p] = placeOf(at)
+		}
+	}
+	rest := durable.Start{After: s.After, Time: s.Time}
+	if len(known) == len(starts) {
+		rest = durable.Start{}
+	}
+	if all, err = l.begins(ctx, rest, starts, ends, before); err != nil {
+		return nil, err
+	}
+	all = slices.Clone(all)
+	for p, offset := range known {
+		switch {
+		case offset+1 < starts[p]:
+			return nil, &durable.GapError{Log: l.Name(), Want: l.position(int32(p), offset+1), First: l.position(int32(p), starts[p])}
+		case offset >= ends[p]:
+			return nil, refuse("topic %s ends at offset %d of partition %d, and what is behind offset %d was asked for: it was deleted and made again, so begin at another record", l.cfg.Topic, ends[p], p, offset)
+		}
+		all[p] = offset + 1
+	}
+	return all, nil
 }
 
 // gap returns what it means that a partition lacks an offset.

@@ -186,7 +186,7 @@ var table = []rule{
 		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
-		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+		"internal/sanitize", "internal/stuck", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
 	}},
 	{"bridge/convert", "a recording is made of any engine", []string{
 		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
@@ -198,7 +198,7 @@ var table = []rule{
 		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/spool", "bridge/internal/writer", "bridge/record",
 	}},
 	{"bridge/internal/writer", "what is appended next depends on messages and on what became of the last append, and on no session", []string{
-		"internal/sanitize", "bus", "tags", "bridge/durable", "bridge/internal/spool", "bridge/record",
+		"internal/sanitize", "internal/validate", "bus", "tags", "bridge/durable", "bridge/internal/spool", "bridge/record",
 	}},
 	{"bridge/internal/spool", "what is in files does not depend on what became of the appends", []string{
 		"internal/flock", "internal/sanitize", "internal/stuck", "bus", "recording", "bridge/durable", "bridge/record",

@@ -39,6 +39,7 @@ func run(t *testing.T, begin func(t *testing.T) (open func() durable.Log), numbe
 		{"the same record again is there once", (*bed).again},
 		{"the last record of each key outlives the log", (*bed).tails},
 		{"a reader gets what was asked for", (*bed).read},
+		{"a reader goes on behind the last record of each part", (*bed).goesOn},
 		{"a reader begins and ends at a number", numbers},
 		{"a reader follows", (*bed).follow},
 		{"a record may have as many bytes as the log says", (*bed).large},

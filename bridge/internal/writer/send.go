@@ -39,7 +39,7 @@ func (w *Writer) nextAppend() (a durable.Append, ok bool) {
 			w.ready = nil
 		}
 		if c.listed = false; !c.launch() {
-			c = nil // what waited there has gone to the spool
+			c = nil // what waited there has gone to the spool, or has come back from it behind what is not known
 		}
 	}
 	it := c.flying
@@ -56,12 +56,12 @@ func (c *chain) launch() bool {
 	if c.flying != nil {
 		return true
 	}
+	if !c.sendable() {
+		return false
+	}
 	f := &c.front
 	if len(f.queue) == 0 {
 		f.seal()
-	}
-	if len(f.queue) == 0 {
-		return false
 	}
 	c.flying, f.queue = f.queue[0], f.queue[1:]
 	return true

@@ -15,6 +15,8 @@ var flagNames = strings.NewReplacer(
 	"bridge/jetstream: invalid configuration: ", "",
 	"bridge/kafka: invalid configuration: ", "",
 	"Subscription: ", "",
+	"bridge/in: position ", "--position ",
+	"where From says", "where --from says",
 	"Tags are empty", "--tags is empty",
 	"HeldBytes is", "--held-bytes is",
 	"RecordBytes is", "--record-bytes is",
