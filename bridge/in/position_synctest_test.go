@@ -168,3 +168,37 @@ func TestRun_aPositionThatIsGone(t *testing.T) {
 		}
 	})
 }
+
+// TestRun_aPositionThatCannotBeStored is told once, and is an error at the end.
+func TestRun_aPositionThatCannotBeStored(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFill(t), newSite(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := config
+		cfg.Position, cfg.Query.Follow = filepath.Join(dir, "position"), true
+		problems := make(chan error, 10)
+		cfg.OnProblem = func(err error) { problems <- err }
+		done := make(chan error, 1)
+		go func() {
+			_, err := in.Run(ctx, s, f.log, cfg)
+			done <- err
+		}()
+		synctest.Wait()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		f.messages(1, 1, time.Now(), "a")
+		time.Sleep(time.Minute)
+		if len(s.got) != 1 || len(problems) != 1 {
+			t.Errorf("got %q and %d problems, want the message, and one", s.got, len(problems))
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, in.ErrNotStored) || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v, want ErrNotStored", err)
+		}
+	})
+}

@@ -82,7 +82,7 @@ func TestWriter_givesWay_closing(t *testing.T) {
 		w.rejoining, w.laden = true, nil // it has given way
 		w.disks.Go(w.spill)
 		go w.closeSpool(true)
-		time.Sleep(time.Second)
+		synctest.Wait()
 		w.mu.Lock()
 		w.rejoin()
 		w.mu.Unlock()
