@@ -9,7 +9,6 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/hostaddr"
-	"tagbus/bus/internal/wire"
 	"tagbus/internal/validate"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -60,16 +59,6 @@ const (
 // HeartbeatsOff is the HeartbeatInterval of a side that sends no heartbeats and ignores
 // silence, and the HeartbeatTimeout of a side that only sends them.
 const HeartbeatsOff time.Duration = -1
-
-// mostFraming is the most that a page of one message takes beyond the payload: the policies
-// Latest and Sample number their messages.
-const mostFraming = wire.HeaderBytes + wire.MaxOverhead + wire.PositionBytes
-
-// frameBytes returns the size of the largest transport message that a
-// publisher of these sizes sends.
-func frameBytes(pageBytes, maxMessage int) int {
-	return max(pageBytes, mostFraming+maxMessage, smallestMaxMessage)
-}
 
 // anyLoopbackPort is the default of Listen.
 func anyLoopbackPort() netip.AddrPort {

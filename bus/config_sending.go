@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/wire"
 	"tagbus/internal/validate"
 	"tagbus/netio"
 )
@@ -180,4 +181,14 @@ func (c *Sending) poolError(err error) error {
 		return fmt.Errorf("bus: QueueBytes is %d, so PoolBytes is %d: %w", c.QueueBytes, c.PoolBytes, err)
 	}
 	return fmt.Errorf("bus: PoolBytes is %d: %w", c.PoolBytes, err)
+}
+
+// mostFraming is the most that a page of one message takes beyond the payload: the policies
+// Latest and Sample number their messages.
+const mostFraming = wire.HeaderBytes + wire.MaxOverhead + wire.PositionBytes
+
+// frameBytes returns the size of the largest transport message that a
+// publisher of these sizes sends.
+func frameBytes(pageBytes, maxMessage int) int {
+	return max(pageBytes, mostFraming+maxMessage, smallestMaxMessage)
 }

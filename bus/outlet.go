@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/netip"
-	"slices"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/ways"
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // outlet is a sender's side of one receiver: an entry of the directory and, once the
@@ -222,40 +219,6 @@ func (out *outlet) report(duplicate *DuplicateError) {
 		out.sender.pub.event(Event{Kind: Duplicate, Peer: duplicate.Second, Other: duplicate.First, Tags: duplicate.Tags, Err: duplicate})
 	}
 }
-
-// want connects to the receivers of a set. Loop only.
-func (s *senderImpl) want(set tags.Set) {
-	for _, out := range s.outlets {
-		if !out.used && out.contact.entry.Tags.Intersects(set) {
-			out.used = true
-			out.consider()
-		}
-	}
-}
-
-// freed considers all receivers, of which one may have waited for a tag to become free. It
-// does so once for all connections that end at the same time. Loop only.
-func (s *senderImpl) freed() {
-	if s.freeing {
-		return
-	}
-	s.freeing = true
-	var left []*outlet
-	begun := false
-	s.pub.work.Add(func(budget int) (steps int, done bool) {
-		if !begun {
-			begun, s.freeing, left = true, false, slices.Collect(maps.Values(s.outlets))
-		}
-		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
-			left[len(left)-1].consider()
-			steps += s.considerSteps()
-		}
-		return steps, len(left) == 0
-	})
-}
-
-// considerSteps is the cost of outlet.consider. fan.Mu is not held. Loop only.
-func (s *senderImpl) considerSteps() int { return 1 + len(s.dialed) }
 
 // senderHandler is a Sender as its backend sees it: a publisher that dials. Every
 // method runs on the loop.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	"tagbus/acl"
@@ -232,3 +234,37 @@ func (s *senderImpl) listed() (e directory.Entry, ok bool) {
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Kinds(), Since: p.opened, Tags: *s.wants.Load(),
 	}, !s.ended.Load()
 }
+
+// want connects to the receivers of a set. Loop only.
+func (s *senderImpl) want(set tags.Set) {
+	for _, out := range s.outlets {
+		if !out.used && out.contact.entry.Tags.Intersects(set) {
+			out.used = true
+			out.consider()
+		}
+	}
+}
+
+// freed considers all receivers, of which one may have waited for a tag to become free. It
+// does so once for all connections that end at the same time. Loop only.
+func (s *senderImpl) freed() {
+	if s.freeing {
+		return
+	}
+	s.freeing = true
+	var left []*outlet
+	begun := false
+	s.pub.work.Add(func(budget int) (steps int, done bool) {
+		if !begun {
+			begun, s.freeing, left = true, false, slices.Collect(maps.Values(s.outlets))
+		}
+		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
+			left[len(left)-1].consider()
+			steps += s.considerSteps()
+		}
+		return steps, len(left) == 0
+	})
+}
+
+// considerSteps is the cost of outlet.consider. fan.Mu is not held. Loop only.
+func (s *senderImpl) considerSteps() int { return 1 + len(s.dialed) }

@@ -15,10 +15,12 @@ models=(TestSubscriber_model TestSender_model TestAccess_model)
 TAGBUS_SEARCH=$(awk -v hours="${HOURS:-1}" 'BEGIN { printf "%ds", hours * 3600 }')
 export TAGBUS_SEARCH
 cd bus
+# The kernel shares out processors among sessions first, and a nice value counts within one only.
+readonly idle='{ echo 19 >/proc/self/autogroup; } 2>/dev/null || true; exec nice -n 19 "$@"'
 # one MODEL says what a model has found as soon as it has.
 one() {
   local status=0
-  nice -n 19 "$work/bus.test" -test.run "^$1\$" -test.v -test.timeout 0 >"$work/$1" 2>&1 &
+  setsid sh -c "$idle" sh "$work/bus.test" -test.run "^$1\$" -test.v -test.timeout 0 >"$work/$1" 2>&1 &
   trap 'kill $! 2>/dev/null' EXIT
   wait $! || { status=1; grep -v '\[rapid\] OK' "$work/$1" | tail -n 40; }
   printf '%s: %s\n' "$1" "$(grep -oE '[0-9]+ steps in [0-9]+ programs' "$work/$1" || echo 'no count: it has ended early')"

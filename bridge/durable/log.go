@@ -23,6 +23,7 @@ type Position uint64
 // Entry is a record in a log.
 type Entry struct {
 	Key      Key
+	Part     string // of the log, along which positions grow: a partition, by name; "" where a log has one
 	Position Position
 	Time     time.Time // when the engine has stored it
 	Data     []byte    // nil: there is none. It belongs to the caller
@@ -47,6 +48,9 @@ type Append struct {
 type Start struct {
 	After Position  // the first record behind this one; zero: Time decides
 	Time  time.Time // the first record that was stored then or later; zero: the first of all
+
+	// Behind has the last record of each Part that is not read any more. After and Time are about parts that are not in it.
+	Behind map[string]Position
 }
 
 // End is where a reader ends. The zero value is the end of the log.
@@ -78,7 +82,7 @@ type Log interface {
 	// MaxRecordBytes returns how many bytes Append.Data may have.
 	MaxRecordBytes() int
 
-	// Append begins to append a record.
+	// Append begins to append a record. The caller bounds how many are on their way: an engine takes all.
 	//
 	// Blocks: never for the engine; shortly to hand bytes to the system.
 	Append(Append)
@@ -98,7 +102,8 @@ type Log interface {
 	// Read yields the records of a Query in the order of each key, and stops after an error. Without
 	// Follow it ends behind the record that was the last one at the beginning.
 	//
-	//   - Errors: as Last; a *GapError for a start that the log no longer has.
+	//   - Errors: as Last; a *GapError for a start that the log no longer has; ErrRefused for a Behind of which it has never had
+	//     the record.
 	Read(ctx context.Context, q Query) iter.Seq2[Entry, error]
 
 	// Close ends the log: each Append that is on its way is done with an error. A second call does

@@ -26,6 +26,11 @@ type Config struct {
 	// Query says which part of the log is published.
 	Query durable.Query
 
+	// Position is a file that keeps how far the log was published, of this run alone. It is made if it is not there. A later run with it
+	// goes on behind that, and Query.Start is about the first one. After a Run that has ended in order each message was published once; one that
+	// is killed has published what is behind the position, some seconds of messages, and the next one publishes it again. Default "": none.
+	Position string
+
 	// Speed is how many times as fast as they came messages are published, 1e-6 to 1e6. Messages that
 	// are late are published at once. Default 0: as fast as subscribers take them.
 	Speed float64

@@ -5,6 +5,7 @@ package in
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"tagbus/bus"
@@ -45,7 +46,10 @@ type run struct {
 	tags      tags.Set // of the publisher
 	chains    follow.Chains[ending]
 	report    Report
-	away      bool // the log, since the last record
+	away      bool    // the log, since the last record
+	keeper    *keeper // nil: there is no Config.Position
+	resumed   bool    // the position is that of an earlier run
+	within    within  // what that has published of a record
 	page      []bus.Message
 
 	began time.Time // when the first message was due
@@ -61,7 +65,7 @@ const maxPage = 1024
 // Run publishes what a Query selects, and waits until subscribers have it. A log that is away ends it, unless it follows.
 //
 //   - Result: what was published, also with an error.
-//   - Errors: those of Config.Validate; those of the log; a *TooManyError; a *record.FormatError in a *ReadError; those of NewPublisher, of
+//   - Errors: those of Config.Validate; a *PositionError; ErrNotStored; those of the log; a *TooManyError; a *record.FormatError in a *ReadError; those of NewPublisher, of
 //     PublishBatchContext and Drain; the cause of the end of ctx, except with Follow, which only ends so.
 //   - Blocks: for the log, and for subscribers.
 func Run(ctx context.Context, open Opener, log durable.Log, cfg Config) (Report, error) {
@@ -81,26 +85,66 @@ func Run(ctx context.Context, open Opener, log durable.Log, cfg Config) (Report,
 }
 
 func (r *run) run() error {
-	var known []tags.Tag
-	for e, err := range r.log.Tails(r.ctx, r.wanted()) {
-		if err != nil {
-			return err
-		}
-		if len(known) == r.cfg.MaxChains {
-			return &TooManyError{Log: r.log.Name(), Key: e.Key, What: "publishers and tags", Limit: r.cfg.MaxChains}
-		}
-		known = append(known, e.Key.Tag)
+	known, err := r.begin()
+	if err != nil {
+		return err
 	}
 	if len(known) > 0 {
 		if err := r.serve(tags.Of(known...)); err != nil {
-			return err
+			return errors.Join(err, r.keeper.close(false))
 		}
 	}
-	err := r.readAll()
+	err = r.readAll()
 	if r.cfg.Query.Follow && err != nil && r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)) {
 		err = nil
 	}
 	return errors.Join(err, r.leave(err))
+}
+
+// begin returns the tags that the log has, after the position where the run goes on.
+func (r *run) begin() (known []tags.Tag, err error) {
+	if err := r.resume(); err != nil {
+		return nil, err
+	}
+	for e, err := range r.log.Tails(r.ctx, r.wanted()) {
+		if err != nil {
+			return nil, errors.Join(err, r.keeper.close(false))
+		}
+		if len(known) == r.cfg.MaxChains {
+			err := &TooManyError{Log: r.log.Name(), Key: e.Key, What: "publishers and tags", Limit: r.cfg.MaxChains}
+			return nil, errors.Join(err, r.keeper.close(false))
+		}
+		known = append(known, e.Key.Tag)
+	}
+	return known, nil
+}
+
+// resume goes on where an earlier run has ended, if there is a Config.Position.
+func (r *run) resume() error {
+	file, start := r.cfg.Position, &r.cfg.Query.Start
+	if file == "" {
+		return nil
+	}
+	now := &place{Log: r.log.Name(), After: start.After, Time: start.Time}
+	found, err := loadPlace(file, now.Log)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		now, r.resumed = found, true
+		*start = durable.Start{After: now.After, Time: now.Time, Behind: maps.Clone(now.Behind)}
+		if now.Within != nil {
+			r.within = *now.Within
+		}
+	}
+	if now.Behind == nil {
+		now.Behind = make(map[string]durable.Position)
+	}
+	if err := now.store(file); err != nil {
+		return &PositionError{File: file, Want: now.Log, Err: err}
+	}
+	r.keeper = keep(file, *now, r.cfg.OnProblem)
+	return nil
 }
 
 // wanted returns the tags that are published.
@@ -120,7 +164,7 @@ func (r *run) readAll() error {
 	for {
 		away, err := r.read(q)
 		if !away || !q.Follow {
-			return err
+			return r.misplaced(err)
 		}
 		r.problem(err)
 		if err := r.pause(retryTime); err != nil {
@@ -130,6 +174,15 @@ func (r *run) readAll() error {
 			q.Start = durable.Start{After: r.report.Last}
 		}
 	}
+}
+
+// misplaced names the position that is the cause of an error.
+func (r *run) misplaced(err error) error {
+	gap := (*durable.GapError)(nil)
+	if err == nil || !r.resumed || r.report.Records > 0 || !errors.As(err, &gap) && !errors.Is(err, durable.ErrRefused) {
+		return err
+	}
+	return &PositionError{File: r.cfg.Position, Want: r.log.Name(), Err: err}
 }
 
 // read publishes what a query selects. away reports whether the error is one of the log that may go.
@@ -148,6 +201,7 @@ func (r *run) read(q durable.Query) (away bool, err error) {
 		}
 		r.report.Records++
 		r.report.Last = e.Position
+		r.keeper.passed(e.Part, e.Position)
 		r.away = false
 	}
 	return false, nil
@@ -168,12 +222,19 @@ func (r *run) take(e durable.Entry, rec *record.Record) error {
 		return err
 	}
 	from, hole := c.Follow(rec)
+	if w := r.within; w.Next > from && w == withinOf(e.Key, w.Next) {
+		from = min(w.Next, rec.Next())
+	}
 	r.report.Hole = follow.Sum(r.report.Hole, hole)
 	r.report.Repeated = follow.Sum(r.report.Repeated, from-rec.First)
 	c.Value.unknown = rec.Kind == record.End && (rec.How == record.Vanished || rec.How == record.Away)
 	switch rec.Kind {
 	case record.Messages:
-		return r.publish(rec, from)
+		next, err := r.publish(rec, from)
+		if err != nil && next > 0 {
+			r.keeper.within(withinOf(e.Key, next))
+		}
+		return err
 	case record.Lost:
 		r.report.Lost = follow.Sum(r.report.Lost, rec.Next()-from)
 	default:
@@ -182,11 +243,24 @@ func (r *run) take(e durable.Entry, rec *record.Record) error {
 }
 
 // publish publishes the messages of a record from a counter on.
-func (r *run) publish(rec *record.Record, from uint64) error {
+//
+//   - next: behind the last that was published; 0: none was.
+func (r *run) publish(rec *record.Record, from uint64) (next uint64, err error) {
 	if !r.tags.Contains(rec.Tag) {
 		if err := r.serve(tags.Of(rec.Tag)); err != nil {
-			return err
+			return 0, err
 		}
+	}
+	send := func() error {
+		first := uint64(0)
+		if len(r.page) > 0 {
+			first = r.page[0].Counter
+		}
+		n, err := r.send()
+		if n > 0 { // counters of a record have no holes
+			next = first + uint64(n)
+		}
+		return err
 	}
 	r.page = r.page[:0]
 	for m := range rec.Messages() {
@@ -194,20 +268,20 @@ func (r *run) publish(rec *record.Record, from uint64) error {
 			continue
 		}
 		if wait := r.due(&m); wait > 0 {
-			if err := r.send(); err != nil {
-				return err
+			if err := send(); err != nil {
+				return next, err
 			}
 			if err := r.pause(wait); err != nil {
-				return err
+				return next, err
 			}
 		}
 		if r.page = append(r.page, m.Message); len(r.page) == maxPage {
-			if err := r.send(); err != nil {
-				return err
+			if err := send(); err != nil {
+				return next, err
 			}
 		}
 	}
-	return r.send()
+	return next, send()
 }
 
 // due returns how long a message is to be waited for.
@@ -234,16 +308,16 @@ func (r *run) pause(d time.Duration) error {
 	}
 }
 
-// send publishes the messages that have gathered.
-func (r *run) send() error {
-	n, err := r.publisher.PublishBatchContext(r.ctx, r.page)
+// send publishes the messages that have gathered, and returns how many it has.
+func (r *run) send() (n int, err error) {
+	n, err = r.publisher.PublishBatchContext(r.ctx, r.page)
 	for i := range n {
 		r.report.Bytes += uint64(len(r.page[i].Data))
 	}
 	r.report.Messages += uint64(n)
 	r.publisher.Flush()
 	r.page = r.page[:0]
-	return err
+	return n, err
 }
 
 // serve adds tags to those of the publisher, which it opens if there is none.
@@ -257,6 +331,7 @@ func (r *run) serve(set tags.Set) (err error) {
 	if r.publisher, err = r.open.NewPublisher(cfg); err != nil {
 		return err
 	}
+	r.keeper.serve(r.publisher)
 	if tell := r.cfg.OnPublisher; tell != nil {
 		if err := tell(r.publisher); err != nil {
 			return err
@@ -268,16 +343,26 @@ func (r *run) serve(set tags.Set) (err error) {
 	return nil
 }
 
-// leave waits until subscribers have everything, and says goodbye.
+// leaveTime is how long subscribers may take for what is published when the end of the context ends a run.
+const leaveTime = 5 * time.Second
+
+// leave waits until subscribers have everything, says goodbye, and stores the position.
 //
 //   - why: what has failed; nil: nothing.
 func (r *run) leave(why error) error {
 	if r.publisher == nil {
-		return nil
+		return r.keeper.close(true)
 	}
-	err := r.publisher.DrainFailed(r.ctx, why)
+	ctx := r.ctx
+	if ctx.Err() != nil { // by the caller, who wants no error
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+		defer cancel()
+	}
+	err := r.publisher.DrainFailed(ctx, why)
+	kept := r.keeper.close(err == nil)
 	if r.ctx.Err() != nil {
-		err = nil // the caller has ended it
+		err = nil
 	}
-	return errors.Join(err, r.publisher.Close())
+	return errors.Join(err, kept, r.publisher.Close())
 }

@@ -3,10 +3,12 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -66,18 +68,28 @@ func (l *Log) lastOf(ctx context.Context, subject string) (answer stored, err er
 	return answer, nil
 }
 
-// end returns the sequence of the last record of some subjects, and when it was stored; 0: there is none.
+// end returns the sequence of the last record of some subjects, and when it was stored; 0: there is none. It asks for all at once:
+// the servers may be far.
 func (l *Log) end(ctx context.Context, filters []string) (end uint64, at time.Time, err error) {
+	var (
+		wg sync.WaitGroup
+		mu sync.Mutex
+	)
 	for _, subject := range filters {
-		got, err := l.lastOf(ctx, subject)
-		if err != nil {
-			return 0, at, err
-		}
-		if m := got.Message; m != nil && m.Sequence > end {
-			end, at = m.Sequence, m.Time
-		}
+		wg.Go(func() {
+			got, failed := l.lastOf(ctx, subject)
+			mu.Lock()
+			defer mu.Unlock()
+			if err = cmp.Or(err, failed); failed != nil {
+				return
+			}
+			if m := got.Message; m != nil && m.Sequence > end {
+				end, at = m.Sequence, m.Time
+			}
+		})
 	}
-	return end, at, nil
+	wg.Wait()
+	return end, at, err
 }
 
 // Tails implements durable.Log.
@@ -88,6 +100,9 @@ func (l *Log) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Entry, 
 // Read implements durable.Log.
 func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry, error] {
 	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+	if at := q.Start.Behind[""]; at > 0 {
+		q.Start.After = at
+	}
 	switch {
 	case q.Start.After > 0:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, uint64(q.Start.After)+1
@@ -115,6 +130,9 @@ func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerC
 	state := stream.CachedInfo().State
 	if cfg.OptStartSeq > 0 && cfg.OptStartSeq < state.FirstSeq {
 		return &durable.GapError{Log: l.Name(), Want: durable.Position(cfg.OptStartSeq), First: durable.Position(state.FirstSeq)}
+	}
+	if at := uint64(q.Start.Behind[""]); at > state.LastSeq {
+		return l.refuse("stream %s ends at record %d, and one behind record %d was asked for: it was deleted and made again, so begin at another record", l.cfg.Stream, state.LastSeq, at)
 	}
 	cfg.FilterSubjects = l.subjects.filters(q.Tags)
 	// The server that has the consumer may lag behind the others: what it says of what is left is no end.

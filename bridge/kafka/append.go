@@ -32,6 +32,9 @@ func (l *Log) enqueue(a durable.Append) error {
 	if len(a.Data) > l.limit {
 		return refuse("a record of %d bytes, and topic %s takes %d at most: raise its max.message.bytes", len(a.Data), l.cfg.Topic, l.limit)
 	}
+	if n := len(a.Key.Instance); n == 0 || n > maxInstanceBytes {
+		return refuse("a publisher whose instance has %d bytes, want 1 to %d", n, maxInstanceBytes)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -109,14 +112,16 @@ func (l *Log) fail(batch []durable.Append, err error) {
 // from the topic before another one is appended.
 func (l *Log) store(batch []durable.Append) {
 	if err := l.writer.ready(l); err != nil {
-		l.fail(batch, l.failed(err))
+		err = l.failed(err)
+		l.fail(batch, err)
+		l.fail(l.drain(), err) // rather than each 4,096 of them after one more timeout
 		return
 	}
 	var accepted []durable.Append
 	var records []*kgo.Record
 	for _, a := range batch {
 		last, ok := l.places.get(a.Key)
-		if at := position(last.partition, last.offset); ok && at != a.After || !ok && a.After != 0 {
+		if at := l.position(last.partition, last.offset); ok && at != a.After || !ok && a.After != 0 {
 			a.Done(0, durable.ErrConflict)
 			continue
 		}
@@ -135,13 +140,13 @@ func (l *Log) store(batch []durable.Append) {
 		return
 	}
 	for i, a := range accepted {
-		a.Done(position(records[i].Partition, records[i].Offset), nil)
+		a.Done(l.position(records[i].Partition, records[i].Offset), nil)
 	}
 }
 
 // failed returns what an error of the writer means, and notes what would come again.
 func (l *Log) failed(err error) error {
-	err = l.blame(l.stop, err)
+	err = l.named(l.blame(l.stop, err))
 	if isRefused(err) {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -5,8 +5,11 @@ package kafka_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
@@ -76,5 +79,59 @@ func TestLog_Append_toABrokerThatHangs(t *testing.T) {
 	again(t, log, at)
 	if got := read(t, log, durable.Query{}); strings.Join(got, " ") != "1 2" {
 		t.Errorf("got %q, want two records", got)
+	}
+}
+
+// TestLog_Append_ofManyKeysWhileTheBrokerIsAway fails in the time of one, and not one transaction after the other.
+func TestLog_Append_ofManyKeysWhileTheBrokerIsAway(t *testing.T) {
+	s := kafkaserver.Start(t)
+	cfg, _ := topic(t, s.Brokers, 1)
+	cfg.AckTimeout = 300 * time.Millisecond
+	log := open(t, cfg)
+	must(t, log, "ALICE", 0, "1")
+	s.Kill()
+	begun := time.Now()
+	var all sync.WaitGroup
+	const keys = 100_000 // 25 transactions
+	all.Add(keys)
+	for i := range keys {
+		log.Append(durable.Append{Key: durable.Key{Tag: tags.Tag(i), Instance: "BOB"}, Data: []byte("x"), Done: func(_ durable.Position, err error) {
+			if err == nil || errors.Is(err, durable.ErrRefused) {
+				t.Errorf("got %v without a broker, want an error that may go", err)
+			}
+			all.Done()
+		}})
+	}
+	all.Wait()
+	if took := time.Since(begun); took > 20*cfg.AckTimeout {
+		t.Errorf("the errors took %v, want about %v", took, cfg.AckTimeout)
+	}
+}
+
+// TestLog_Close_whileTheBrokerHangs returns in time, with an error of what was on its way.
+func TestLog_Close_whileTheBrokerHangs(t *testing.T) {
+	s := kafkaserver.Start(t)
+	cfg, _ := topic(t, s.Brokers, 1)
+	cfg.AckTimeout = time.Minute
+	log := open(t, cfg)
+	at := must(t, log, "ALICE", 0, "1")
+	s.Stop()
+	defer s.Continue()
+	failed := make(chan error, 2)
+	for _, instance := range []string{"ALICE", "BOB"} {
+		log.Append(durable.Append{Key: durable.Key{Tag: 1, Instance: instance}, After: at, Data: []byte("x"), Done: func(_ durable.Position, err error) { failed <- err }})
+		at = 0
+	}
+	begun := time.Now()
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took > cfg.AckTimeout/2 {
+		t.Errorf("Close took %v", took)
+	}
+	for range 2 {
+		if err := <-failed; !errors.Is(err, durable.ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func openLog(t *testing.T, cfg Config) *Log {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	return log
+	return log.(*Log)
 }
 
 // append1 appends a record with a number as its tag.

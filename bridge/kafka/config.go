@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 	"tagbus/internal/validate"
+	"tagbus/tags"
 )
 
 // ErrInvalidConfig is wrapped in the errors of Config.Validate, once for each violation.
@@ -42,14 +43,22 @@ type Config struct {
 	Brokers string
 
 	// Topic has the records. It exists already.
+	//
+	// With {tag} or {tag>>N} in it, which stand for the 16 hexadecimal digits of a tag and for those that are left without its
+	// last N bits, it is a pattern of topics: a record is in the one that its tag gives. They are 64 at most.
 	Topic string
 
+	// Tags are those whose topics are looked at, if Topic is a pattern. If those are 64 topics at most, all of them
+	// exist already. Default: all tags, in the topics that exist.
+	Tags tags.Set
+
 	// Index is the topic with the index of Topic, which a bridge writes and reads at its start. It
-	// exists already, unless Topic is only read. Default: Topic and ".index".
+	// exists already, unless Topic is only read. It is a pattern as Topic is. Default: Topic and ".index".
 	Index string
 
 	// TransactionalID is what brokers know the bridge by that writes Topic. All bridges of a topic have
-	// the same one, so that a bridge that begins ends the one before it. Default: "tagbus-bridge." and Topic.
+	// the same one, so that a bridge that begins ends the one before it. It is a pattern as Topic is. Default:
+	// "tagbus-bridge." and Topic.
 	TransactionalID string
 
 	// Name is what the brokers and other bridges show of this one. Default "tagbus-bridge".
@@ -71,7 +80,7 @@ type Config struct {
 	// the index, and about as much of Topic. Default 16 MiB; 1 to 1 TiB.
 	CheckpointBytes int64
 
-	// MaxKeys is how many publishers and tags the topic may have records of, for each of which a bridge
+	// MaxKeys is how many publishers and tags a topic may have records of, for each of which a bridge
 	// keeps some 300 bytes, as does a reader that asks for the last records. Default 4,194,304; 1 to 2^31-1.
 	MaxKeys int
 }
@@ -102,12 +111,7 @@ func (c Config) Validate() error {
 			v.Add("Brokers have %q, want HOST or HOST:PORT", broker)
 		}
 	}
-	if !topicName(c.Topic) {
-		v.Add("Topic is %q, want letters, digits, dots, - and _, up to %d", c.Topic, maxTopic)
-	}
-	if c.Topic != "" && !topicName(c.Index) || c.Index == c.Topic {
-		v.Add("Index is %q, want a topic beside %q of letters, digits, dots, - and _, up to %d", c.Index, c.Topic, maxTopic)
-	}
+	c.validateTopics(&v)
 	if c.Password != "" && c.User == "" {
 		v.Add("Password is set without User")
 	}
@@ -118,6 +122,24 @@ func (c Config) Validate() error {
 	validate.Within(&v, "CheckpointBytes", c.CheckpointBytes, 1, 1<<40)
 	validate.Within(&v, "MaxKeys", c.MaxKeys, 1, math.MaxInt32)
 	return v.Err()
+}
+
+// validateTopics adds what is wrong with the names of topics, or of the first ones of patterns.
+func (c Config) validateTopics(v *validate.Violations) {
+	if isPattern(c.Topic) {
+		p, err := c.patterns()
+		if err != nil {
+			v.Join(err)
+			return
+		}
+		c = p.config(c, 0)
+	}
+	if !topicName(c.Topic) {
+		v.Add("Topic is %q, want letters, digits, dots, - and _, up to %d", c.Topic, maxTopic)
+	}
+	if c.Topic != "" && !topicName(c.Index) || c.Index == c.Topic {
+		v.Add("Index is %q, want a topic beside %q of letters, digits, dots, - and _, up to %d", c.Index, c.Topic, maxTopic)
+	}
 }
 
 // brokers returns the addresses one by one.

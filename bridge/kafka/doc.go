@@ -24,12 +24,18 @@
 //
 // # Records
 //
-// The key of a record is the tag, 8 bytes in big-endian order, and behind it the bytes of the publisher's instance. The
+// The key of a record is the tag, 8 bytes in big-endian order, and behind it the 1 to 512 bytes of the publisher's instance. The
 // value is that of package record. There are no headers. All records of a key are in one partition: that of its last record, or for
 // a first one that which producers of Kafka choose for the key by default (murmur2). The time is that of the producer, or of
 // the broker with message.timestamp.type=LogAppendTime.
 //
 // A Position is the partition times 2^48, and the offset and 1. With one partition it is the offset and 1.
+//
+// # Topics by a pattern
+//
+// With a Topic such as tagbus-{tag>>48} the records of a tag are in the topic that it gives, tagbus-0012 for the tags from
+// 0x12000000000000 on, and each topic has an index, a transactional id and a writer as above. Topics are 64 at most, and have 1024
+// partitions each at most. A Position has a number of the topic above 2^58, which is another one in another Log.
 //
 // # Index
 //

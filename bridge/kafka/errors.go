@@ -39,6 +39,14 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("bridge/kafka: %w: %s", durable.ErrRefused, sanitize.Linef(format, args...))
 }
 
+// named returns an error with the name of the topic, if it is one of several and does not have it.
+func (l *Log) named(err error) error {
+	if l.several == nil || err == nil || isRefused(err) || errors.Is(err, durable.ErrConflict) || errors.Is(err, durable.ErrClosed) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", l.Name(), err)
+}
+
 // explain returns what an error of a broker or of the client means for a bridge.
 func (l *Log) explain(err error) error {
 	var (

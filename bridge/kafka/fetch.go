@@ -5,64 +5,53 @@ package kafka
 import (
 	"context"
 	"errors"
-	"math"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-)
 
-// Sizes of an answer with records. A first batch that is larger comes all the same.
-const (
-	fetchBytes = 32 << 20 // of all partitions
-	spanBytes  = 4 << 20  // of a partition that is read on
-	someBytes  = 256 << 10
-	oneByte    = 1 // of which one batch is wanted
+	"tagbus/bridge/durable"
 )
-
-// batchBytes is how much a batch may have that the brokers keep compressed, as their owner may set a topic. One of a bridge has
-// mostRecord at most.
-const batchBytes = 2 * mostRecord
 
 // leaderPause is how long a reader waits for a new leader before it asks again.
 const leaderPause = 50 * time.Millisecond
 
 // outOfRangeError means that a partition has no record with an offset.
 type outOfRangeError struct {
-	partition int32
-	offset    int64
+	cursor *cursor
+	offset int64
 }
 
 // Error names the place.
 func (e *outOfRangeError) Error() string { return "no such offset" }
 
-// cursor is a place in a partition, and what was read there.
-type cursor struct {
-	partition int32
-	next      int64 // to be fetched
-	end       int64 // offset behind the last one that is wanted
-	records   []*kgo.Record
-	quiet     bool // there was nothing more at the last look
+// topicError is one about a topic of several. Log is that of the topic.
+type topicError struct {
+	log *Log
+	err error
 }
 
-// endless is the end of a cursor that follows.
-const endless = math.MaxInt64
+// Error returns the text of what it is.
+func (e *topicError) Error() string { return e.err.Error() }
 
-// idle reports whether more has to be fetched.
-func (c *cursor) idle() bool { return len(c.records) == 0 && c.next < c.end }
+// Unwrap returns what it is.
+func (e *topicError) Unwrap() error { return e.err }
 
-// fetcher reads partitions of a topic: what is committed, or all.
+// fetcher reads partitions of one topic, or of several: what is committed, or all.
 //
 // Threads: one at a time.
 type fetcher struct {
-	log       *Log
+	log       *Log // how long to wait, and for what errors stand that are about no topic
 	client    *kgo.Client
-	topic     topic
+	cursors   []*cursor
 	committed bool
-	bytes     int32   // of a partition in an answer
-	leaders   []int32 // by partition; nil: to be asked
+	bytes     int32                           // of a partition in an answer
+	grow      func(ctx context.Context) error // called before each look, adds cursors; nil: none come
+	leaders   map[string][]int32              // by topic and partition; nil: to be asked
 }
 
 // fill fetches more for the cursors that are idle.
@@ -70,26 +59,52 @@ type fetcher struct {
 //   - wait: how long brokers wait for a first record.
 //   - Errors: an *outOfRangeError; those of the brokers, except that a leader has changed; the cause of the end of
 //     ctx.
-func (f *fetcher) fill(ctx context.Context, cursors []*cursor, wait time.Duration) error {
+func (f *fetcher) fill(ctx context.Context, wait time.Duration) error {
 	deadline := time.Now().Add(f.log.cfg.AckTimeout)
 	for {
-		err := f.ask(ctx, cursors, wait)
+		err := f.ask(ctx, wait)
 		late := time.Now().After(deadline)
-		if late && errors.Is(err, kerr.UnknownTopicOrPartition) {
-			err = kerr.UnknownTopicID // brokers that have just begun may not know a topic, but not for so long
-		}
 		if late || !moved(err) {
-			return f.log.blame(ctx, err)
+			return f.blame(ctx, err, late)
 		}
 		f.leaders = nil
-		pause := time.NewTimer(leaderPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		case <-f.log.stop.Done():
+		if err := f.log.pause(ctx, leaderPause); err != nil {
+			return err
 		}
-		pause.Stop()
 	}
+}
+
+// pause waits.
+//
+// Errors: durable.ErrClosed, the cause of the end of ctx.
+func (l *Log) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.stop.Done():
+		return durable.ErrClosed
+	}
+}
+
+// blame returns what an error means, of a fetcher that waits no longer if it is late.
+func (f *fetcher) blame(ctx context.Context, err error, late bool) error {
+	l := f.log
+	of := (*topicError)(nil)
+	about := errors.As(err, &of)
+	if about {
+		l = of.log
+	}
+	if late && errors.Is(err, kerr.UnknownTopicOrPartition) {
+		err = kerr.UnknownTopicID // brokers that have just begun may not know a topic, but not for so long
+	}
+	if err = l.blame(ctx, err); about {
+		err = l.named(err)
+	}
+	return err
 }
 
 // moved reports whether another broker is the one to be asked now.
@@ -99,7 +114,7 @@ func moved(err error) bool {
 }
 
 // ask asks each leader once.
-func (f *fetcher) ask(ctx context.Context, cursors []*cursor, wait time.Duration) error {
+func (f *fetcher) ask(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait+f.log.cfg.AckTimeout)
 	defer cancel()
 	defer context.AfterFunc(f.log.stop, cancel)()
@@ -109,11 +124,14 @@ func (f *fetcher) ask(ctx context.Context, cursors []*cursor, wait time.Duration
 		}
 	}
 	byLeader := make(map[int32][]*cursor)
-	for _, c := range cursors {
+	for _, c := range f.cursors {
 		if c.idle() {
-			leader := f.leaders[c.partition]
+			leader := f.leaders[c.topic.name][c.partition]
 			byLeader[leader] = append(byLeader[leader], c)
 		}
+	}
+	if len(byLeader) > 1 {
+		wait = min(wait, othersWait)
 	}
 	var (
 		wg   sync.WaitGroup
@@ -135,36 +153,66 @@ func (f *fetcher) ask(ctx context.Context, cursors []*cursor, wait time.Duration
 
 // findLeaders asks which broker leads each partition.
 func (f *fetcher) findLeaders(ctx context.Context) error {
-	resp, err := metadata(ctx, f.client, f.topic.name)
+	of := make(map[string]*cursor) // any of the topic
+	for _, c := range f.cursors {
+		of[c.topic.name] = c
+	}
+	resp, err := metadata(ctx, f.client, slices.Collect(maps.Keys(of))...)
 	if err != nil {
 		return err
 	}
-	leaders := make([]int32, f.topic.partitions)
-	seen := 0
+	all := make(map[string][]int32)
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			return err
+		if t.Topic == nil || of[*t.Topic] == nil {
+			continue
 		}
-		switch {
-		case t.TopicID != f.topic.id:
-			return kerr.UnknownTopicID
-		case len(t.Partitions) > f.topic.partitions:
-			return refuse("topic %s has %d partitions now, and had %d: start again", f.topic.name, len(t.Partitions), f.topic.partitions)
-		}
-		for _, p := range t.Partitions {
-			if p.Leader < 0 {
-				return kerr.LeaderNotAvailable
-			}
-			leaders[p.Partition] = p.Leader
-			seen++
+		c := of[*t.Topic]
+		if all[c.topic.name], err = leadersOf(t, c.topic); err != nil {
+			return &topicError{c.log, err}
 		}
 	}
-	if seen < len(leaders) {
-		return kerr.LeaderNotAvailable
+	for name, c := range of {
+		if len(all[name]) == 0 {
+			return &topicError{c.log, kerr.LeaderNotAvailable}
+		}
 	}
-	f.leaders = leaders
+	f.leaders = all
 	return nil
+}
+
+// leadersOf returns the leader of each partition of a topic.
+func leadersOf(t *kmsg.MetadataResponseTopic, known topic) ([]int32, error) {
+	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+		return nil, err
+	}
+	switch {
+	case t.TopicID != known.id:
+		return nil, kerr.UnknownTopicID
+	case len(t.Partitions) > known.partitions:
+		return nil, refuse("topic %s has %d partitions now, and had %d: start again", known.name, len(t.Partitions), known.partitions)
+	}
+	leaders := slices.Repeat([]int32{-1}, known.partitions)
+	for _, p := range t.Partitions {
+		if p.Leader < 0 || p.Partition < 0 || int(p.Partition) >= len(leaders) {
+			return nil, kerr.LeaderNotAvailable
+		}
+		leaders[p.Partition] = p.Leader
+	}
+	if slices.Contains(leaders, -1) {
+		return nil, kerr.LeaderNotAvailable
+	}
+	return leaders, nil
+}
+
+// answered returns the name of a topic in an answer. Brokers since 3.1 give its id alone.
+func answered(req *kmsg.FetchRequest, got *kmsg.FetchResponseTopic) string {
+	for i := range req.Topics {
+		if t := &req.Topics[i]; got.Topic == "" && t.TopicID == got.TopicID {
+			return t.Topic
+		}
+	}
+	return got.Topic
 }
 
 // fetch asks one leader for its partitions.
@@ -174,14 +222,19 @@ func (f *fetcher) fetch(ctx context.Context, leader int32, cursors []*cursor, wa
 	if f.committed {
 		req.IsolationLevel = 1
 	}
-	asked := kmsg.NewFetchRequestTopic()
-	asked.Topic, asked.TopicID = f.topic.name, f.topic.id
+	waiting := make(map[part]*cursor, len(cursors))
 	for _, c := range cursors {
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != c.topic.name { // those of a topic stand together
+			t := kmsg.NewFetchRequestTopic()
+			t.Topic, t.TopicID = c.topic.name, c.topic.id
+			req.Topics = append(req.Topics, t)
+		}
+		waiting[part{c.topic.name, c.partition}] = c
 		p := kmsg.NewFetchRequestTopicPartition()
 		p.Partition, p.FetchOffset, p.PartitionMaxBytes = c.partition, c.next, f.bytes
-		asked.Partitions = append(asked.Partitions, p)
+		t := &req.Topics[len(req.Topics)-1]
+		t.Partitions = append(t.Partitions, p)
 	}
-	req.Topics = append(req.Topics, asked)
 	got, err := f.client.Broker(int(leader)).RetriableRequest(ctx, req)
 	if err != nil {
 		return err
@@ -194,9 +247,17 @@ func (f *fetcher) fetch(ctx context.Context, leader int32, cursors []*cursor, wa
 		return err
 	}
 	for i := range resp.Topics {
+		name := answered(req, &resp.Topics[i])
 		for j := range resp.Topics[i].Partitions {
-			if err := f.store(&resp.Topics[i].Partitions[j], cursors); err != nil {
-				return err
+			p := &resp.Topics[i].Partitions[j]
+			place := part{name, p.Partition}
+			c := waiting[place]
+			if c == nil {
+				continue
+			}
+			delete(waiting, place) // a second answer would take the place of the first
+			if err := f.store(p, c); err != nil {
+				return &topicError{c.log, err}
 			}
 		}
 	}
@@ -204,31 +265,22 @@ func (f *fetcher) fetch(ctx context.Context, leader int32, cursors []*cursor, wa
 }
 
 // store reads what a leader has answered for a partition.
-func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, cursors []*cursor) error {
-	var c *cursor
-	for _, one := range cursors {
-		if one.partition == p.Partition {
-			c = one
-		}
-	}
-	if c == nil {
-		return nil
-	}
+func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, c *cursor) error {
 	err := kerr.ErrorForCode(p.ErrorCode)
 	if errors.Is(err, kerr.OffsetOutOfRange) {
-		return &outOfRangeError{c.partition, c.next}
+		return &outOfRangeError{c, c.next}
 	}
 	if err != nil {
 		return err
 	}
-	opts := kgo.ProcessFetchPartitionOpts{Offset: c.next, Topic: f.topic.name, Partition: c.partition, IsolationLevel: kgo.ReadUncommitted()}
+	opts := kgo.ProcessFetchPartitionOpts{Offset: c.next, Topic: c.topic.name, Partition: c.partition, IsolationLevel: kgo.ReadUncommitted()}
 	if f.committed {
 		opts.IsolationLevel = kgo.ReadCommitted()
 	}
 	decompressor, _ := f.client.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the one with the limit
-	read, next := kgo.ProcessFetchPartition(opts, p, decompressor, nil)
-	if read.Err != nil {
-		return refuse("topic %s, partition %d, from offset %d: %v", f.topic.name, c.partition, c.next, read.Err)
+	read, next := kgo.ProcessFetchPartition(opts, p, &unpacker{decompressor, unpacked * int64(f.bytes)}, nil)
+	if read.Err != nil && !errors.Is(read.Err, errUnpacked) {
+		return refuse("topic %s, partition %d, from offset %d: %v", c.topic.name, c.partition, c.next, read.Err)
 	}
 	c.records, c.next = read.Records, max(next, c.next)
 	for i, r := range c.records {
@@ -238,52 +290,4 @@ func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, cursors []*cursor) 
 		}
 	}
 	return nil
-}
-
-// followWait is how long brokers wait for a record that is followed.
-const followWait = 500 * time.Millisecond
-
-// first returns the cursor whose next record was stored first, among what is there; nil at the end of all.
-//
-// Errors: those of fill; errTimeout for what is there and does not come.
-func (f *fetcher) first(ctx context.Context, cursors []*cursor) (*cursor, error) {
-	deadline := time.Now().Add(f.log.cfg.AckTimeout)
-	for {
-		var earliest *cursor
-		look, waits, follows := false, false, false
-		for _, c := range cursors {
-			if len(c.records) > 0 && (earliest == nil || c.records[0].Timestamp.Before(earliest.records[0].Timestamp)) {
-				earliest = c
-			}
-			look = look || c.idle() && !c.quiet
-			waits = waits || c.idle()
-			follows = follows || c.end == endless
-		}
-		switch {
-		case earliest != nil && !look:
-			return earliest, nil
-		case earliest == nil && !waits:
-			return nil, nil
-		case earliest == nil && !follows && time.Now().After(deadline):
-			return nil, errTimeout
-		}
-		wait := followWait
-		if earliest != nil {
-			wait = 0
-		}
-		if err := f.fill(ctx, cursors, min(wait, f.log.cfg.AckTimeout)); err != nil {
-			return nil, err
-		}
-		for _, c := range cursors {
-			c.quiet = c.idle()
-		}
-	}
-}
-
-// take takes the next record of a cursor.
-func (c *cursor) take() *kgo.Record {
-	r := c.records[0]
-	c.records[0] = nil // it may be large
-	c.records = c.records[1:]
-	return r
 }

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"))
 }
 
-func open(t *testing.T, cfg kafka.Config) *kafka.Log {
+func open(t *testing.T, cfg kafka.Config) durable.Log {
 	t.Helper()
 	log, err := kafka.Open(t.Context(), cfg)
 	if err != nil {

@@ -10,8 +10,11 @@ import (
 	"tagbus/bridge/durable"
 )
 
-// tagBytes is what stands before the instance in the key of a record.
-const tagBytes = 8
+// Parts of the key of a record.
+const (
+	tagBytes         = 8   // what stands before the instance
+	maxInstanceBytes = 512 // which a bus bounds more closely: a key is kept in memory, and has room in overheadBytes
+)
 
 // appendKey appends the key of a record: the tag, 8 bytes in big-endian order, and the bytes of the instance.
 func appendKey(b []byte, key durable.Key) []byte {
@@ -21,7 +24,7 @@ func appendKey(b []byte, key durable.Key) []byte {
 
 // parseKey undoes appendKey.
 func parseKey(b []byte) (key durable.Key, ok bool) {
-	if len(b) <= tagBytes {
+	if len(b) <= tagBytes || len(b) > tagBytes+maxInstanceBytes {
 		return key, false
 	}
 	return durable.Key{Tag: tags.Tag(binary.BigEndian.Uint64(b)), Instance: string(b[tagBytes:])}, true
@@ -34,9 +37,28 @@ const partitionShift = 48
 // maxPartitions is how many partitions a Position can tell apart.
 const maxPartitions = 1 << (64 - partitionShift)
 
+// topicShift is where the number of a topic stands, if a log has several, and leaves room for fewer partitions of each.
+const topicShift = 58
+
+// maxTopics is how many topics a log may have.
+const maxTopics = 1 << (64 - topicShift)
+
 // position returns the Position of a record.
 func position(partition int32, offset int64) durable.Position {
 	return durable.Position(partition)<<partitionShift | durable.Position(offset+1)
+}
+
+// position returns the Position of a record of this topic.
+func (l *Log) position(partition int32, offset int64) durable.Position {
+	return durable.Position(l.number)<<topicShift | position(partition, offset)
+}
+
+// maxPartitions is how many partitions a Position can tell apart in this topic.
+func (l *Log) maxPartitions() int {
+	if l.several != nil {
+		return 1 << (topicShift - partitionShift)
+	}
+	return maxPartitions
 }
 
 // placeOf undoes position. The offset of Position 0 is -1.

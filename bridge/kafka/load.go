@@ -20,7 +20,7 @@ func (x *index) readIndex(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = l.scan(ctx, l.index, []*cursor{{next: max(x.next, starts[0]), end: ends[0]}}, func(r *kgo.Record) error {
+	err = l.scan(ctx, []*cursor{{log: l, topic: l.index, next: max(x.next, starts[0]), end: ends[0]}}, func(r *kgo.Record) error {
 		if err := x.take(r); err != nil {
 			return refuse("entry %d of topic %s, the index of %s: %v; delete the index, and make it again", r.Offset, l.cfg.Index, l.cfg.Topic, err)
 		}
@@ -46,6 +46,9 @@ func (x *index) take(r *kgo.Record) error {
 		key, ok := parseKey(r.Key[1:])
 		if !ok {
 			break
+		}
+		if err := x.log.owns(key.Tag); err != nil {
+			return err
 		}
 		if r.Value == nil {
 			x.mu.Lock()
@@ -85,6 +88,9 @@ func (x *index) readTopic(ctx context.Context) error {
 		return err
 	}
 	if !x.loaded {
+		if err := x.check(ends); err != nil {
+			return err
+		}
 		x.read = slices.Clone(starts)
 		for p := range min(len(x.last.next), len(starts)) {
 			x.read[p] = max(x.read[p], x.last.next[p])
@@ -100,9 +106,9 @@ func (x *index) readTopic(ctx context.Context) error {
 	l.places.stretch(ends)
 	var cursors []*cursor
 	for p := range ends {
-		cursors = append(cursors, &cursor{partition: int32(p), next: x.read[p], end: ends[p]})
+		cursors = append(cursors, &cursor{log: l, topic: l.topic, partition: int32(p), next: x.read[p], end: ends[p]})
 	}
-	return l.scan(ctx, l.topic, cursors, func(r *kgo.Record) error {
+	return l.scan(ctx, cursors, func(r *kgo.Record) error {
 		e, err := l.entry(r)
 		if err == nil {
 			err = x.room(e.Key)
@@ -113,6 +119,30 @@ func (x *index) readTopic(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// check reports whether the topic has all that the index says. It was committed before that was.
+//
+// Errors: durable.ErrRefused, wrapped.
+func (x *index) check(ends []int64) error {
+	for p := range min(len(x.last.next), len(ends)) {
+		if x.last.next[p] > ends[p] {
+			return x.beyond(int32(p), x.last.next[p]-1, ends[p])
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, at := range x.places {
+		if at.offset >= ends[at.partition] {
+			return x.beyond(at.partition, at.offset, ends[at.partition])
+		}
+	}
+	return nil
+}
+
+func (x *index) beyond(partition int32, offset, end int64) error {
+	l := x.log
+	return refuse("topic %s ends in front of record %d, and its index %s has record %d: the brokers have lost records (unclean.leader.election.enable), or the index is that of another topic; delete the index, and make it again", l.cfg.Topic, l.position(partition, end), l.cfg.Index, l.position(partition, offset))
 }
 
 // drop removes places before the first records that there are.
@@ -138,10 +168,13 @@ func (l *Log) span(ctx context.Context, t topic) (starts, ends []int64, err erro
 }
 
 // scan calls take for each record up to the ends of cursors.
-func (l *Log) scan(ctx context.Context, t topic, cursors []*cursor, take func(*kgo.Record) error) error {
-	f := &fetcher{log: l, client: l.client, topic: t, committed: true, bytes: spanBytes}
+func (l *Log) scan(ctx context.Context, cursors []*cursor, take func(*kgo.Record) error) error {
+	f := &fetcher{log: l, client: l.client, cursors: cursors, committed: true, bytes: spanOf(len(cursors))}
+	if l.several != nil {
+		f.bytes = spanOf(loads * len(cursors))
+	}
 	for {
-		c, err := f.first(ctx, cursors)
+		c, err := f.first(ctx)
 		if err != nil || c == nil {
 			return err
 		}

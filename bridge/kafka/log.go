@@ -16,21 +16,22 @@ import (
 	"tagbus/bridge/durable"
 )
 
-// Log is a durable.Log in a topic. It is a reader until the first Append, with which it becomes the writer of the topic.
+// Log is a durable.Log in one topic. It is a reader until the first Append, with which it becomes the writer of the topic.
 //
 // Threads: any.
 type Log struct {
-	cfg    Config
-	client *kgo.Client // for all but transactions and reads of spans
-	limit  int
-	topic  topic
-	index  topic   // no partitions: there is none, or it may not be read
-	self   [8]byte // its session, random
-	began  time.Time
-	places index
-	reads  reads
-
-	connects connects
+	cfg      Config
+	several  *several    // of which this is one topic; nil: it is the only one
+	number   int         // of the topic among several
+	client   *kgo.Client // for all but transactions and reads of spans
+	connects *connects   // of all clients
+	limit    int
+	topic    topic
+	index    topic   // no partitions: there is none, or it may not be read. With the turn of places
+	self     [8]byte // its session, random
+	began    time.Time
+	places   index
+	reads    reads
 
 	stop    context.Context
 	halt    context.CancelFunc
@@ -47,22 +48,21 @@ type Log struct {
 
 var _ durable.Log = (*Log)(nil)
 
-// Open connects to the brokers, and looks at the topic.
+// Open connects to the brokers, and looks at the topic, or at those of a pattern.
 //
 //   - Errors: those of Config.Validate; durable.ErrRefused, wrapped, for credentials, permissions or a topic that do
 //     not fit; another one if no broker answers: see Away.
 //   - Blocks: for the brokers, up to Config.AckTimeout.
-func Open(ctx context.Context, cfg Config) (*Log, error) {
+func Open(ctx context.Context, cfg Config) (durable.Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg.withDefaults(), work: make(chan struct{}, 1), began: time.Now()}
-	_, _ = rand.Read(l.self[:]) // it never fails
+	l := newLog(context.Background(), cfg.withDefaults())
+	l.connects = new(connects)
 	var err error
 	if l.client, err = l.newClient(); err != nil {
 		return nil, fmt.Errorf("bridge/kafka: %w", err)
 	}
-	l.stop, l.halt = context.WithCancel(context.Background())
 	looking, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
 	defer cancel()
 	l.connects.call(func(err error) {
@@ -71,21 +71,42 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 		}
 	})
 	defer l.connects.call(nil)
-	if err := l.look(looking); err != nil {
+	log, begin := durable.Log(l), l.begin
+	if isPattern(l.cfg.Topic) {
+		s := newSeveral(l)
+		log, begin = s, s.begin
+	}
+	if err := begin(looking); err != nil {
 		err = l.blame(ctx, err)
 		if !errors.Is(err, durable.ErrRefused) {
 			err = fmt.Errorf("connect to %s: %w", l.cfg.redacted(), err)
 		}
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(err, log.Close())
+	}
+	return log, nil
+}
+
+// newLog returns a Log without a client, which ends with stop.
+func newLog(stop context.Context, cfg Config) *Log {
+	l := &Log{cfg: cfg, work: make(chan struct{}, 1), began: time.Now()}
+	_, _ = rand.Read(l.self[:]) // it never fails
+	l.stop, l.halt = context.WithCancel(stop)
+	return l
+}
+
+// begin looks at the topic.
+func (l *Log) begin(ctx context.Context) error {
+	if err := l.look(ctx); err != nil {
+		return err
 	}
 	l.places.begin(l)
 	l.running.Go(l.write)
-	return l, nil
+	return nil
 }
 
 // newClient returns a client whose errors of connections are noted.
 func (l *Log) newClient(more ...kgo.Opt) (*kgo.Client, error) {
-	return l.cfg.client(append(more, kgo.WithHooks(&l.connects))...)
+	return l.cfg.client(append(more, kgo.WithHooks(l.connects))...)
 }
 
 // connects notes why the last connection has failed, which a client does not say when time is up.
@@ -159,6 +180,8 @@ func (l *Log) Close() error {
 	l.mu.Unlock()
 	l.halt()
 	l.running.Wait()
-	l.client.Close()
+	if l.several == nil {
+		l.client.Close()
+	}
 	return nil
 }

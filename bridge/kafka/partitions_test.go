@@ -13,12 +13,11 @@ import (
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
-	"tagbus/bridge/kafka"
 )
 
 // partitioned returns a log with several partitions, the last positions of its 10 keys, and the texts of its 30 records in the
 // order of their times, which differ.
-func partitioned(t *testing.T) (second *kafka.Log, last map[string]durable.Position, want []string) {
+func partitioned(t *testing.T) (second durable.Log, last map[string]durable.Position, want []string) {
 	t.Helper()
 	cfg, _ := topic(t, kafkaserver.Brokers(t), 3)
 	log := open(t, cfg)

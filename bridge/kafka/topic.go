@@ -119,8 +119,8 @@ func (l *Log) look(ctx context.Context) (err error) {
 	switch {
 	case l.topic.partitions == 0:
 		return refuse("topic %s does not exist: make it, as with %s", name, makeTopic(name))
-	case l.topic.partitions > maxPartitions:
-		return refuse("topic %s has %d partitions, want up to %d: name another one", name, l.topic.partitions, maxPartitions)
+	case l.topic.partitions > l.maxPartitions():
+		return refuse("topic %s has %d partitions, want up to %d: name another one", name, l.topic.partitions, l.maxPartitions())
 	}
 	s, err := l.settings(ctx, name)
 	if err != nil {
@@ -136,7 +136,7 @@ func (l *Log) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// lookAtIndex reports whether a bridge can write the index.
+// lookAtIndex reports whether a bridge can write the index, which may be there only since Open. With the turn of places.
 //
 // Errors: as look.
 func (l *Log) lookAtIndex(ctx context.Context) error {
@@ -154,9 +154,12 @@ func (l *Log) lookAtIndex(ctx context.Context) error {
 		return err
 	case index.partitions != 1:
 		return refuse("topic %s has %d partitions, and an index has one: make it again, as with %s", name, index.partitions, makeIndex(name))
+	case l.index.partitions > 0 && l.index.id != index.id:
+		return kerr.UnknownTopicID
 	case s.policy != "compact":
 		return refuse("topic %s has cleanup.policy=%s, and an index has compact: kafka-configs.sh --alter --entity-type topics --entity-name %[1]s --add-config cleanup.policy=compact", name, s.policy)
 	}
+	l.index = index
 	return nil
 }
 

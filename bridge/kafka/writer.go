@@ -103,11 +103,13 @@ func (w *writer) lookAgain(ctx context.Context, l *Log) error {
 	if !w.tried {
 		return l.lookAtIndex(ctx)
 	}
-	data, _, err := l.topics(ctx)
+	data, index, err := l.topics(ctx)
 	switch {
 	case err != nil:
 		return err
 	case data.partitions > 0 && data.id != l.topic.id:
+		return kerr.UnknownTopicID
+	case index.partitions > 0 && index.id != l.index.id: // it has no places, and may not say that it has
 		return kerr.UnknownTopicID
 	case data.partitions > 0:
 		w.missing = time.Time{}

@@ -5,6 +5,7 @@ package out_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -90,18 +91,31 @@ func stream(b *bed, members int) (e engine) {
 }
 
 // topic returns a topic of Kafka.
-func topic(b *bed, partitions int32) (e engine) {
+func topic(b *bed, partitions int32) engine {
 	b.t.Helper()
 	s := kafkaserver.Start(b.t)
-	name := kafkaserver.Topics(b.t, kafkaserver.Client(b.t, s.Brokers), partitions)
+	return broker(s, kafkaserver.Topics(b.t, kafkaserver.Client(b.t, s.Brokers), partitions))
+}
+
+// topics returns one for each tag.
+func topics(b *bed) engine {
+	b.t.Helper()
+	s := kafkaserver.Start(b.t)
+	client := kafkaserver.Client(b.t, s.Brokers)
+	for tag := range realTags.All() {
+		name := fmt.Sprintf("tagbus-%016x", uint64(tag))
+		kafkaserver.Topic(b.t, client, name, 1)
+		kafkaserver.Topic(b.t, client, name+".index", 1, "cleanup.policy=compact")
+	}
+	return broker(s, "tagbus-{tag}")
+}
+
+// broker returns a topic of a broker that can be killed, or those of a pattern.
+func broker(s *kafkaserver.Server, name string) (e engine) {
 	e.kill = func(*rand.Rand) { s.Kill() }
 	e.restart = s.Restart
 	e.open = func(ctx context.Context) (durable.Log, error) {
-		log, err := kafka.Open(ctx, kafka.Config{Brokers: s.Brokers, Topic: name, AckTimeout: time.Second, CheckpointBytes: 4 << 10})
-		if err != nil {
-			return nil, err
-		}
-		return log, nil
+		return kafka.Open(ctx, kafka.Config{Brokers: s.Brokers, Topic: name, AckTimeout: time.Second, CheckpointBytes: 4 << 10, Tags: realTags})
 	}
 	return e
 }
@@ -153,9 +167,10 @@ func TestBridge_kills(t *testing.T) {
 		{"a stream with 3 members", func(b *bed) engine { return stream(b, 3) }},
 		{"a topic", func(b *bed) engine { return topic(b, 1) }},
 		{"a topic with 3 partitions", func(b *bed) engine { return topic(b, 3) }},
+		{"topics of a pattern", topics},
 	} {
-		if !testkit.All() && strings.Contains(test.name, "partitions") {
-			continue // it differs in what is committed together, which real brokers see to
+		if !testkit.All() && (strings.Contains(test.name, "partitions") || strings.Contains(test.name, "pattern")) {
+			continue // they differ in what is committed together, which real brokers see to
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel() // most of the time is waited

@@ -175,10 +175,10 @@ var table = []rule{
 	{"bridge/durable", "the contract with an engine knows neither what is in a record nor an engine", []string{"internal/sanitize", "tags"}},
 	{"bridge/durable/durabletest", "the contract as tests runs against any engine", []string{"tags", "bridge/durable"}},
 	{"bridge/jetstream", "an engine knows the contract and its client, and not what is in a record", []string{
-		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
+		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "bridge/internal/pattern", "github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
 	}},
 	{"bridge/kafka", "an engine knows the contract and its client, and not what is in a record", []string{
-		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kgo",
+		"internal/sanitize", "internal/validate", "tags", "bridge/durable", "bridge/internal/pattern", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kgo",
 		"github.com/twmb/franz-go/pkg/kmsg", "github.com/twmb/franz-go/pkg/sasl/...",
 	}},
 	{"bridge/cmd/...", "a command of the bridge has its flags and its figures, registers etcd://, and has all else from cmd/programs", []string{
@@ -186,7 +186,7 @@ var table = []rule{
 		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
-		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+		"internal/sanitize", "internal/stuck", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
 	}},
 	{"bridge/convert", "a recording is made of any engine", []string{
 		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
@@ -198,16 +198,18 @@ var table = []rule{
 		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/spool", "bridge/internal/writer", "bridge/record",
 	}},
 	{"bridge/internal/writer", "what is appended next depends on messages and on what became of the last append, and on no session", []string{
-		"internal/sanitize", "bus", "tags", "bridge/durable", "bridge/internal/spool", "bridge/record",
+		"internal/sanitize", "internal/validate", "bus", "tags", "bridge/durable", "bridge/internal/spool", "bridge/record",
 	}},
 	{"bridge/internal/spool", "what is in files does not depend on what became of the appends", []string{
 		"internal/flock", "internal/sanitize", "internal/stuck", "bus", "recording", "bridge/durable", "bridge/record",
 	}},
 	{"bridge/internal/spool/memdisk", "a disk of tests keeps the contract and knows nothing else", []string{"bridge/internal/spool"}},
 	{"bridge/internal/memlog", "a log of tests keeps the contract and knows nothing else", []string{"tags", "bridge/durable"}},
-	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", nil},
+	{"bridge/internal/pattern", "by which pattern keys have names is the same in each engine", []string{"tags"}},
+	{"bridge/internal/killable", "a process is killed, whatever it serves", nil},
+	{"bridge/internal/natsserver", "servers of tests are processes, whatever is kept in them", []string{"bridge/internal/killable"}},
 	{"bridge/internal/kafkaserver", "brokers of tests are in memory, or processes, whatever is kept in them", []string{
-		"github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kmsg",
+		"bridge/internal/killable", "github.com/twmb/franz-go/pkg/kerr", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kmsg",
 	}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/sanitize", "bus", "bus/directory", "github.com/prometheus/client_golang/prometheus/...",

@@ -33,6 +33,8 @@ var waitsElsewhere = map[string]string{
 	"internal/stuck":                        "these are the calls that say so",
 	"internal/signals/signals_linux.go":     "/dev/tty",
 	"bridge/internal/kafkaserver":           "for tests",
+	"bridge/internal/killable":              "for tests",
+	"bridge/in/position.go":                 "noted by stuck.Aside beside it: the program ends without it",
 	"bridge/internal/natsserver":            "for tests",
 	"cmd/internal/top/top.go":               "/dev/tty",
 	"cmd/internal/stateapi/guard.go":        "/etc/resolv.conf",

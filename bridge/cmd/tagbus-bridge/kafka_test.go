@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,22 +20,31 @@ import (
 
 // TestFromOneBusToAnother_overATopic whose broker is killed: each message comes once, in its order, also to what follows.
 func TestFromOneBusToAnother_overATopic(t *testing.T) {
+	t.Parallel()
 	server := kafkaserver.Start(t)
-	topic := kafkaserver.Topics(t, kafkaserver.Client(t, server.Brokers), 2)
-	here, there, later := t.TempDir(), t.TempDir(), t.TempDir()
+	overATopic(t, server, kafkaserver.Topics(t, kafkaserver.Client(t, server.Brokers), 2))
+}
+
+// TestFromOneBusToAnother_overTopicsOfAPattern is as with one topic.
+func TestFromOneBusToAnother_overTopicsOfAPattern(t *testing.T) {
+	t.Parallel()
+	server := kafkaserver.Start(t)
+	client := kafkaserver.Client(t, server.Brokers)
+	for tag := range 2 {
+		name := fmt.Sprintf("tagbus-%016x", 1+tag)
+		kafkaserver.Topic(t, client, name, 1)
+		kafkaserver.Topic(t, client, name+".index", 1, "cleanup.policy=compact")
+	}
+	overATopic(t, server, "tagbus-{tag}")
+}
+
+func overATopic(t *testing.T, server *kafkaserver.Server, topic string) {
+	t.Helper()
+	here, there := t.TempDir(), t.TempDir()
 	set := tags.Of(1, 2)
 	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set})
 	must(t, err)
-	published := uint64(0)
-	publish := func(n int) {
-		for range n {
-			published++
-			for tag := range set.All() {
-				must(t, p.PublishContext(t.Context(), tag, binary.BigEndian.AppendUint64(nil, published)))
-			}
-		}
-		p.Flush()
-	}
+	publish := counting(t, p, set)
 	log := []string{"--backend", "tcp", "--kafka", server.Brokers, "--topic", topic, "--ack-timeout", "1s", "--json"}
 	out := start(t, append([]string{"out", "--bus", here, "--tags", "1-2"}, log...)...)
 	must(t, p.WaitSubscribers(t.Context(), 1, set))
@@ -58,15 +68,8 @@ func TestFromOneBusToAnother_overATopic(t *testing.T) {
 		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*total, follower.err.String())
 	}
 
-	got := receive(t, open(t, later), set)
-	in := start(t, append([]string{"in", "--bus", later}, log...)...)
-	if code, sum := in.wait(t); code != 0 || sum["messages"] != 2.*total || sum["missing"] != 0. || sum["topic"] != topic {
-		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*total, in.err.String())
-	}
-	for tag, last := range got() {
-		if last != total {
-			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, total)
-		}
+	if sum := wantIn(t, set, total, log...); sum["topic"] != topic {
+		t.Errorf("got %v, want the topic %s", sum, topic)
 	}
 }
 
@@ -108,10 +111,15 @@ func TestBadInput_ofALog(t *testing.T) {
 		{"half a log", "--kafka 127.0.0.1:1", 2, "a log in Kafka needs --kafka and --topic"},
 		{"half of the other one", "--stream S", 2, "needs --nats and --stream"},
 		{"a flag of the other engine", topic + " --nkey f", 2, "--nkey is no flag of a log in Kafka"},
+		{"a pattern of subjects", topic + " --subject t.{tag}.{instance}", 2, "--subject is no flag of a log in Kafka"},
+		{"a bound of Kafka", "--nats nats://127.0.0.1:1 --stream S --max-keys 5", 2, "--max-keys is no flag of a log in NATS JetStream"},
 		{"a flag of Kafka", "--nats nats://127.0.0.1:1 --stream S --sasl-user u --sasl-password-file f", 2, "--sasl-user is no flag of a log in NATS JetStream"},
 		{"a user without a password", topic + " --sasl-user u", 2, "--sasl-user and --sasl-password-file"},
 		{"a mechanism that is none", topic + " --sasl GSSAPI", 2, `--sasl is "GSSAPI"`},
 		{"a certificate without a key", topic + " --log-cert f", 2, "--log-cert and --log-key"},
+		{"a pattern that is none", "--kafka 127.0.0.1:1 --topic t-{tag>>3}", 2, "--topic: \"t-{tag>>3}\": {tag>>3}: want {tag>>N}"},
+		{"an index for all topics of a pattern", "--kafka 127.0.0.1:1 --topic t-{tag>>48} --index-topic i", 2, "--index-topic is \"i\", want a pattern"},
+		{"a pattern without topics", "--kafka " + brokers + " --topic t-{tag>>48}", 1, "topic t-0000 does not exist: make it, as with kafka-topics.sh"},
 		{"no name of a topic", "--kafka 127.0.0.1:1 --topic a/b", 2, `--topic is "a/b"`},
 		{"no file with CAs", topic + " --log-ca /does/not/exist", 1, "--log-ca: open /does/not/exist"},
 		{"a file without CAs", topic + " --log-ca " + empty, 1, "has no certificates: want them as PEM"},

@@ -127,19 +127,11 @@ func makeStream(t *testing.T, url string) {
 func TestFromOneBusToAnother(t *testing.T) {
 	server := natsserver.Start(t)
 	makeStream(t, server.URL)
-	here, there := t.TempDir(), t.TempDir()
+	here := t.TempDir()
 	set := tags.Of(1, 2)
 	p, lost := publisher(t, here, bus.PublisherConfig{Tags: set, Sending: bus.Sending{CacheMessages: 5000}})
-	published := uint64(0)
-	publish := func(n int) {
-		for range n {
-			published++
-			for tag := range set.All() {
-				must(t, p.PublishContext(t.Context(), tag, binary.BigEndian.AppendUint64(nil, published)))
-			}
-		}
-		p.Flush()
-	}
+	const published = 1600
+	publish := counting(t, p, set)
 	out := []string{"out", "--bus", here, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--tags", "1-2", "--replay", "5000", "--json"}
 	first := start(t, out...)
 	must(t, p.WaitSubscribers(t.Context(), 1, set))
@@ -160,7 +152,7 @@ func TestFromOneBusToAnother(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "run.tbr")
 	rec := start(t, "convert", server.URL+"/TAGBUS", "--out", file, "--json")
-	if code, sum := rec.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["lost"] != 0. {
+	if code, sum := rec.wait(t); code != 0 || sum["messages"] != 2.*published || sum["lost"] != 0. {
 		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*published, rec.err.String())
 	}
 	r, err := recording.Open(file)
@@ -177,16 +169,40 @@ func TestFromOneBusToAnother(t *testing.T) {
 		t.Errorf("got %v, want no file of a recording that failed", err)
 	}
 
-	got := receive(t, open(t, there), set)
-	in := start(t, "in", "--bus", there, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
-	if code, sum := in.wait(t); code != 0 || sum["messages"] != float64(2*published) || sum["missing"] != 0. {
-		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*published, in.err.String())
+	wantIn(t, set, published, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
+}
+
+// counting returns what publishes the next numbers, from 1 on, under each of two tags.
+func counting(t *testing.T, p *bus.Publisher, set tags.Set) (publish func(n int)) {
+	published := uint64(0)
+	return func(n int) {
+		for range n {
+			published++
+			for tag := range set.All() {
+				must(t, p.PublishContext(t.Context(), tag, binary.BigEndian.AppendUint64(nil, published)))
+			}
+		}
+		p.Flush()
+	}
+}
+
+// wantIn publishes a log on a bus of its own, fails the test unless it has the messages 1 to n of each of two tags in their order, and
+// returns the summary.
+func wantIn(t *testing.T, set tags.Set, n uint64, log ...string) map[string]any {
+	t.Helper()
+	dir := t.TempDir()
+	got := receive(t, open(t, dir), set)
+	in := start(t, append([]string{"in", "--bus", dir}, log...)...)
+	code, sum := in.wait(t)
+	if code != 0 || sum["messages"] != float64(2*n) || sum["missing"] != 0. {
+		t.Errorf("got status %d and %v, want 0 and %d messages; it said\n%s", code, sum, 2*n, in.err.String())
 	}
 	for tag, last := range got() {
-		if last != published {
-			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, published)
+		if last != n {
+			t.Errorf("tag %v: got messages 1 to %d in their order, want 1 to %d", tag, last, n)
 		}
 	}
+	return sum
 }
 
 // awaitTails waits until the last record of both tags ends before a counter.

@@ -5,12 +5,10 @@ package durabletest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"tagbus/tags"
 
@@ -22,6 +20,16 @@ import (
 //   - open: opens another Log with the same records, which the suite closes; each test has a log of
 //     its own, which is empty at first.
 func Run(t *testing.T, begin func(t *testing.T) (open func() durable.Log)) {
+	run(t, begin, (*bed).numbers)
+}
+
+// RunSplit tests an engine whose log has several parts, with the records of each key in one: the number of a record is refused as a
+// place to begin or to end, and the parts are read in the order of time as far as that is known.
+func RunSplit(t *testing.T, begin func(t *testing.T) (open func() durable.Log)) {
+	run(t, begin, (*bed).noNumbers)
+}
+
+func run(t *testing.T, begin func(t *testing.T) (open func() durable.Log), numbers func(*bed)) {
 	for _, test := range []struct {
 		name string
 		run  func(*bed)
@@ -31,6 +39,8 @@ func Run(t *testing.T, begin func(t *testing.T) (open func() durable.Log)) {
 		{"the same record again is there once", (*bed).again},
 		{"the last record of each key outlives the log", (*bed).tails},
 		{"a reader gets what was asked for", (*bed).read},
+		{"a reader goes on behind the last record of each part", (*bed).goesOn},
+		{"a reader begins and ends at a number", numbers},
 		{"a reader follows", (*bed).follow},
 		{"a record may have as many bytes as the log says", (*bed).large},
 		{"many records are on their way at once", (*bed).many},
@@ -166,76 +176,6 @@ func (b *bed) tails() {
 		if slices.Sort(got); !slices.Equal(got, test.want) {
 			b.Errorf("tags %v: got %q, want %q", test.set, got, test.want)
 		}
-	}
-}
-
-// wantRead reads to the end.
-func (b *bed) wantRead(q durable.Query, want ...string) {
-	b.Helper()
-	var got []string
-	for e, err := range b.log.Read(b.Context(), q) {
-		if err != nil {
-			b.Errorf("got %v, want no error", err)
-			return
-		}
-		got = append(got, string(e.Data))
-	}
-	if !slices.Equal(got, want) {
-		b.Errorf("%+v: got %q, want %q", q, got, want)
-	}
-}
-
-func (b *bed) read() {
-	b.wantRead(durable.Query{})
-	first := b.must(one, 0, "first")
-	b.must(two, 0, "2")
-	second := b.must(one, first, "second")
-	b.must(one, second, "third")
-	b.must(other, 0, "3")
-	b.wantRead(durable.Query{}, "first", "2", "second", "third", "3")
-	b.wantRead(durable.Query{Tags: tags.Of(1)}, "first", "second", "third", "3")
-	b.wantRead(durable.Query{Start: durable.Start{After: first}}, "2", "second", "third", "3")
-	b.wantRead(durable.Query{Tags: tags.Of(1), Start: durable.Start{After: second}}, "third", "3")
-	b.wantRead(durable.Query{Tags: tags.Of(9)})
-	b.wantRead(durable.Query{Tags: tags.Of(1), End: durable.End{Before: second}}, "first")
-	b.wantRead(durable.Query{Start: durable.Start{After: first}, End: durable.End{Before: second + 1}, Follow: true}, "2", "second")
-	b.wantRead(durable.Query{End: durable.End{Time: time.Now().Add(-time.Hour)}})
-	b.wantRead(durable.Query{End: durable.End{Time: time.Now().Add(time.Hour)}}, "first", "2", "second", "third", "3")
-	b.wantRead(durable.Query{Start: durable.Start{Time: time.Now().Add(time.Hour)}})
-	b.wantRead(durable.Query{Start: durable.Start{Time: time.Now().Add(-time.Hour)}}, "first", "2", "second", "third", "3")
-	for _, err := range b.log.Read(b.Context(), durable.Query{}) {
-		if err != nil {
-			b.Errorf("got error %v, want none", err)
-		}
-		break // what is left over disturbs nothing
-	}
-}
-
-func (b *bed) follow() {
-	at := b.must(one, 0, "first")
-	end := errors.New("the end")
-	ctx, cancel := context.WithCancelCause(b.Context())
-	got, done := make(chan string), make(chan error, 1)
-	go func() {
-		for e, err := range b.log.Read(ctx, durable.Query{Follow: true}) {
-			if err != nil {
-				done <- err
-				return
-			}
-			got <- string(e.Data)
-		}
-		done <- nil
-	}()
-	for _, next := range []string{"second", "third"} {
-		<-got
-		at = b.must(one, at, next)
-	}
-	if last := <-got; last != "third" {
-		b.Errorf("got %q, want the third record", last)
-	}
-	cancel(end)
-	if err := <-done; !errors.Is(err, end) {
-		b.Errorf("got %v, want the cause of the end", err)
 	}
 }
 

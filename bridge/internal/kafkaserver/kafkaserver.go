@@ -5,18 +5,17 @@
 package kafkaserver
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"tagbus/bridge/internal/killable"
 )
 
 const (
@@ -71,86 +70,29 @@ func InMemory(tb testing.TB, opts ...kfake.Opt) string {
 
 // Server is a broker in a process of its own, with its data on the disk.
 type Server struct {
-	tb      testing.TB
+	killable.Process
+
 	dir     string
 	Brokers string
-
-	mu      sync.Mutex
-	process *exec.Cmd
-	ended   chan struct{}
 }
 
 // Start starts a broker, which the test ends.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	r := rand.Uint32() // a loopback address that nothing else uses: the port is free when the broker is started again
-	s := &Server{tb: tb, dir: tb.TempDir(), Brokers: fmt.Sprintf("127.%d.%d.%d:9092", 1+r%250, byte(r>>8), 1+(r>>16)%250)}
+	s := &Server{dir: tb.TempDir(), Brokers: fmt.Sprintf("127.%d.%d.%d:9092", 1+r%250, byte(r>>8), 1+(r>>16)%250)}
+	s.TB, s.Hint = tb, "its TestMain has to call kafkaserver.Main"
 	tb.Cleanup(s.Kill)
 	s.Restart()
 	return s
 }
 
-// Kill kills the broker, if it runs, as kill -9 does.
-func (s *Server) Kill() {
-	s.mu.Lock()
-	process, ended := s.process, s.ended
-	s.process = nil
-	s.mu.Unlock()
-	if process != nil {
-		_ = process.Process.Kill()
-		<-ended
-	}
-}
-
 // Restart starts the broker again, with what it has on its disk, and waits until it takes clients.
 func (s *Server) Restart() {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.Kill()
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), child+"="+s.Brokers+" "+s.dir)
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	stderr, err := command.StderrPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		s.tb.Fatalf("start a broker: %v", err)
-	}
-	isReady, ended := make(chan struct{}), make(chan struct{})
-	s.mu.Lock()
-	s.process, s.ended = command, ended
-	s.mu.Unlock()
-	var said strings.Builder
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			if lines.Text() == ready {
-				close(isReady)
-			} else {
-				said.WriteString(lines.Text() + "\n")
-			}
-		}
-		_ = command.Wait()
-	}()
-	select {
-	case <-isReady:
-	case <-ended:
-		s.tb.Fatalf("the broker has ended: its TestMain has to call kafkaserver.Main; it said\n%s", said.String())
-	case <-s.tb.Context().Done():
-		s.tb.Fatal("the broker is not ready")
-	}
-}
-
-// Stop makes the broker stand still, as a machine that hangs does, until Continue.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
-
-// Continue ends Stop.
-func (s *Server) Continue() { s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(which syscall.Signal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != nil {
-		_ = s.process.Process.Signal(which)
-	}
+	s.Begin(command, func(line string) bool { return line == ready })
+	s.Await()
 }

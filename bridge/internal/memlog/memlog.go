@@ -225,7 +225,14 @@ func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry
 		d.mu.Lock()
 		end, first := len(d.entries), d.dropped
 		d.mu.Unlock()
+		if behind := q.Start.Behind[""]; behind > 0 {
+			q.Start.After = behind
+		}
 		at := int(q.Start.After)
+		if len(q.Start.Behind) > 0 && at > end {
+			yield(durable.Entry{}, fmt.Errorf("memlog: %w: record %d was asked for of %d", durable.ErrRefused, at, end))
+			return
+		}
 		if at > 0 && at < first {
 			yield(durable.Entry{}, &durable.GapError{Log: l.Name(), Want: q.Start.After + 1, First: durable.Position(first + 1)})
 			return

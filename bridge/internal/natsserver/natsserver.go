@@ -5,7 +5,6 @@
 package natsserver
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,18 +15,16 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"tagbus/bridge/internal/killable"
 )
 
 // Server is a server.
 type Server struct {
-	tb    testing.TB
-	file  string // its configuration
-	URL   string // with which clients dial it
-	ready chan struct{}
+	killable.Process
 
-	mu      sync.Mutex
-	process *exec.Cmd
-	ended   chan struct{}
+	file string // its configuration
+	URL  string // with which clients dial it
 }
 
 // program returns the path of the server's program, which tools/go.mod pins.
@@ -101,7 +98,8 @@ func Cluster(tb testing.TB, members int, settings ...string) []*Server {
 		if members > 1 {
 			lines = append(lines, fmt.Sprintf("cluster { name: test, listen: %s:%d, routes: [%s] }", hosts[i], routePort, strings.Join(others, ", ")))
 		}
-		s := &Server{tb: tb, file: filepath.Join(dir, "server.conf"), URL: fmt.Sprintf("nats://%s:%d", hosts[i], clientPort)}
+		s := &Server{file: filepath.Join(dir, "server.conf"), URL: fmt.Sprintf("nats://%s:%d", hosts[i], clientPort)}
+		s.TB, s.Hint = tb, fmt.Sprintf("run %s -c %s", Program(tb), s.file)
 		if err := os.WriteFile(s.file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -110,7 +108,7 @@ func Cluster(tb testing.TB, members int, settings ...string) []*Server {
 		all = append(all, s)
 	}
 	for _, s := range all {
-		s.await()
+		s.Await()
 	}
 	return all
 }
@@ -133,101 +131,14 @@ func hosts(n int) (all []string) {
 
 // begin starts the process.
 func (s *Server) begin() {
-	s.tb.Helper()
-	command := exec.Command(Program(s.tb), "-c", s.file)
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	stderr, err := command.StderrPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		s.tb.Fatalf("start nats-server: %v", err)
-	}
-	ready, ended := make(chan struct{}), make(chan struct{})
-	s.mu.Lock()
-	s.process, s.ready, s.ended = command, ready, ended
-	s.mu.Unlock()
-	go func() {
-		defer close(ended)
-		said := false
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			if !said && strings.Contains(lines.Text(), "Server is ready") {
-				said = true
-				close(ready)
-			}
-		}
-		_ = command.Wait()
-	}()
-}
-
-// await waits until the server takes clients.
-func (s *Server) await() {
-	s.tb.Helper()
-	select {
-	case <-s.ready:
-	case <-s.ended:
-		s.tb.Fatalf("nats-server has ended: run %s -c %s", Program(s.tb), s.file)
-	case <-s.tb.Context().Done():
-		s.tb.Fatal("nats-server is not ready")
-	}
-}
-
-// Kill kills the server, if it runs, as kill -9 does.
-func (s *Server) Kill() {
-	s.mu.Lock()
-	process, ended := s.process, s.ended
-	s.process = nil
-	s.mu.Unlock()
-	if process != nil {
-		_ = process.Process.Kill()
-		<-ended
-	}
+	s.TB.Helper()
+	s.Begin(exec.Command(Program(s.TB), "-c", s.file), func(line string) bool { return strings.Contains(line, "Server is ready") })
 }
 
 // Restart starts the server again, with what it has on its disk, and waits until it takes clients.
 func (s *Server) Restart() {
-	s.tb.Helper()
+	s.TB.Helper()
 	s.Kill()
 	s.begin()
-	s.await()
-}
-
-// Stop makes the server stand still, as a machine that hangs does, until Continue.
-func (s *Server) Stop() {
-	s.tb.Helper()
-	s.signal(syscall.SIGSTOP)
-	for !s.stands() { // a thread that runs goes on for a moment
-		if s.tb.Context().Err() != nil {
-			s.tb.Fatal("nats-server does not stop")
-		}
-		runtime.Gosched()
-	}
-}
-
-// stands reports whether all threads of the server are stopped.
-func (s *Server) stands() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process == nil {
-		return true
-	}
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.process.Process.Pid))
-	for _, file := range threads {
-		text, err := os.ReadFile(file)
-		if _, state, _ := strings.Cut(string(text), ") "); err == nil && !strings.HasPrefix(state, "T") {
-			return false
-		}
-	}
-	return true
-}
-
-// Continue ends Stop.
-func (s *Server) Continue() { s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(which syscall.Signal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != nil {
-		_ = s.process.Process.Signal(which)
-	}
+	s.Await()
 }

@@ -20,8 +20,8 @@ const framing = 128
 //   - bytes: what they take in a log.
 //   - Errors: ErrFull, and nothing is written; those of the disk, after which some are written.
 func (s *Spool) Put(all []*record.Record, bytes int64) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	if have, _ := s.Size(); have+bytes+framing*int64(len(all)) > s.limit {
 		return ErrFull
 	}

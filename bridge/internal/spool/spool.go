@@ -56,7 +56,7 @@ type Spool struct {
 	limit        int64
 	segmentBytes int64
 
-	writing sync.Mutex // the current segment
+	writing chan struct{} // a lock of the current segment, held while the disk takes bytes: synctest knows of channels what it does not of a Mutex
 	file    io.WriteCloser
 	to      *recording.Writer
 	places  map[durable.Key]uint64 // where each chain goes on in it
@@ -79,7 +79,7 @@ const maxSegmentBytes = 64 << 20
 //   - limit: bytes of all files.
 //   - Errors: an *OtherLogError; those of the disk, and of recording.NewReader for a file that is no segment.
 func Open(disk Disk, log string, limit int64) (*Spool, error) {
-	s := &Spool{disk: disk, log: log, limit: limit, segmentBytes: min(maxSegmentBytes, limit/8)}
+	s := &Spool{disk: disk, log: log, limit: limit, segmentBytes: min(maxSegmentBytes, limit/8), writing: make(chan struct{}, 1)}
 	numbers, err := disk.List()
 	if err != nil {
 		return nil, s.named(err)
@@ -158,9 +158,9 @@ func (s *Spool) Next() *Segment {
 			return seg
 		}
 		s.mu.Unlock()
-		s.writing.Lock()
+		s.writing <- struct{}{}
 		_ = s.endSegment() // what is wrong with it is seen by its reader
-		s.writing.Unlock()
+		<-s.writing
 	}
 	return nil
 }
@@ -183,9 +183,9 @@ func (s *Spool) Remove(seg *Segment) error {
 
 // Close ends the segment that is being written, and lets another bridge use the spool.
 func (s *Spool) Close() error {
-	s.writing.Lock()
+	s.writing <- struct{}{}
 	err := s.endSegment()
-	s.writing.Unlock()
+	<-s.writing
 	return errors.Join(err, s.disk.Close())
 }
 

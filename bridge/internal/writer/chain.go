@@ -25,7 +25,7 @@ type chain struct {
 	tail record.How       // of the last record in the log, if it is an End
 
 	joining bool   // where the chain begins is not known: its records wait
-	first   uint64 // of a chain that joins: the first counter that came
+	first   uint64 // of a chain that joins: the first counter that came; then that with which it begins
 	epoch   uint64 // of Mark when it began to join
 	waits   bool   // it is in Writer.waiting
 	resumed bool   // it is in the log or the spool, and nothing has come of it in this run
@@ -36,6 +36,9 @@ type chain struct {
 	back   lane  // behind them, and behind what is in the spool
 	flying *item // on its way, or in doubt; nil: none
 	listed bool  // in Writer.ready, or in Writer.doubts
+	aside  bool  // what comes waits in back
+	laden  bool  // in Writer.laden
+	away   bool  // the last append or look of it has failed
 
 	told []record.Share // the causes of this run that stand in Lost records
 }
@@ -107,10 +110,9 @@ func (c *chain) messages() (n uint64) {
 	return n
 }
 
-// touch lets the chain be sent if something waits and nothing is on its way.
+// touch lets the chain be sent if something waits that may be, and nothing is on its way.
 func (w *Writer) touch(c *chain) {
-	f := &c.front
-	if c.listed || c.flying != nil || f.empty() || c.joining && w.lane(c) == f || len(f.queue) > 0 && f.queue[0].unclear {
+	if c.listed || c.flying != nil || !c.sendable() {
 		return
 	}
 	c.listed = true
@@ -118,9 +120,18 @@ func (w *Writer) touch(c *chain) {
 	w.work.Signal()
 }
 
+// sendable reports whether what waits in front is known: where the chain begins, and why counters are missing.
+func (c *chain) sendable() bool {
+	f := &c.front
+	return !f.empty() && (!c.joining || c.aside) && (len(f.queue) == 0 || !f.queue[0].unclear)
+}
+
 // lane returns where what comes is to wait.
 func (w *Writer) lane(c *chain) *lane {
-	if w.spooling {
+	if w.spooling && !w.rejoining && !c.aside {
+		w.setAside(c)
+	}
+	if c.aside {
 		return &c.back
 	}
 	return &c.front
@@ -133,16 +144,18 @@ func (w *Writer) push(c *chain, l *lane, it *item) {
 	if l == &c.back {
 		w.behind += it.size
 	}
-	w.adopt(it)
+	w.adopt(c, it)
 	w.touch(c)
 }
 
 // adopt counts a record that waits.
-func (w *Writer) adopt(it *item) {
+func (w *Writer) adopt(c *chain, it *item) {
 	w.items++
 	if it.seg != nil {
 		it.seg.Pending++
 		w.drained += it.size
+	} else {
+		w.lade(c)
 	}
 	w.hold(it.size)
 }

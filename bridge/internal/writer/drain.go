@@ -40,7 +40,7 @@ func (w *Writer) nextSegment() *spool.Segment {
 				w.read = append(w.read, seg)
 				return seg
 			}
-		case w.spooling && w.onWay == nil && w.cfg.Spool.Empty():
+		case w.spooling && w.onWay == nil && w.cfg.Spool.Empty() && (!w.crowded() || w.spoolIsBusy()):
 			w.rejoin()
 		default:
 			w.disk.Wait()
@@ -108,9 +108,12 @@ func (w *Writer) readSegment(seg *spool.Segment) {
 
 // flush ends the open batches of chains that were read: their records are of one segment.
 func (w *Writer) flush(chains map[*chain]bool) {
+	n := 0
 	for c := range chains {
 		c.front.seal()
 		w.touch(c)
+		n++
+		w.giveWay(n)
 	}
 }
 
@@ -168,12 +171,12 @@ func (w *Writer) takeBack(seg *spool.Segment, r *spool.Record) *chain {
 	if c.peer == nil {
 		c.peer, c.resumed = r.Peer, true
 	}
+	w.lane(c) // what waits in front comes behind what is read
 	next := c.upTo()
 	switch {
 	case next == 0:
 		next = r.First
-		begin := &record.Record{Kind: record.Begin, Peer: r.Peer, Tag: r.Tag, First: next, Time: r.Time}
-		w.push(c, &c.front, &item{kind: record.Begin, first: next, next: next, rec: begin, size: markBytes, seg: seg})
+		w.beginWith(c, next, r.Time, seg)
 	case r.First > next && r.Kind == record.Messages: // no place was named
 		w.cover(c, next, r.First, record.CauseSpool)
 	case r.First > next:
@@ -194,6 +197,12 @@ func (w *Writer) takeBack(seg *spool.Segment, r *spool.Record) *chain {
 	}
 	w.touch(c)
 	return c
+}
+
+// beginWith begins a chain in front.
+func (w *Writer) beginWith(c *chain, first uint64, at time.Time, seg *spool.Segment) {
+	begin := &record.Record{Kind: record.Begin, Peer: c.peer, Tag: c.key.Tag, First: first, Time: at}
+	w.push(c, &c.front, &item{kind: record.Begin, first: first, next: first, rec: begin, size: markBytes, seg: seg})
 }
 
 func (w *Writer) takeMessage(c *chain, seg *spool.Segment, r *spool.Record, next uint64) {
@@ -239,13 +248,18 @@ func (w *Writer) takeEnd(c *chain, seg *spool.Segment, r *spool.Record, next uin
 // rejoin goes on without the spool, which is empty: what waits in back comes behind what is in front.
 func (w *Writer) rejoin() {
 	now := time.Now()
+	w.rejoining, w.laden = true, nil
 	w.all(func(c *chain) {
-		if c.joining {
-			w.learn(allMarks, c, nil, now)
+		c.laden = false
+		if c.joining && c.upTo() > 0 {
+			w.learn(allMarks, c, nil, now) // it began in what the spool had
+		}
+		if c.aside {
+			w.rejoinChain(c)
 		}
 	})
-	w.spooling, w.behind = false, 0
-	w.all(w.rejoinChain)
+	w.spooling, w.rejoining, w.behind = false, false, 0
+	w.disk.Broadcast()
 	w.damage, w.full = false, false
 	if !w.awayAt.IsZero() {
 		w.endAway(w.awayAt)
@@ -256,8 +270,12 @@ func (w *Writer) rejoin() {
 func (w *Writer) rejoinChain(c *chain) {
 	back := c.back
 	back.seal()
-	c.back = lane{}
+	c.back, c.aside = lane{}, false
 	next := c.upTo()
+	if next == 0 && !c.joining && c.next > 0 && (len(back.queue) == 0 || back.queue[0].kind != record.Begin) {
+		next = c.first // its begin has gone with the spool
+		w.beginWith(c, next, time.Now(), nil)
+	}
 	if next == 0 {
 		c.front.queue = append(c.front.queue, back.queue...)
 		w.touch(c)
@@ -265,10 +283,6 @@ func (w *Writer) rejoinChain(c *chain) {
 	}
 	c.front.seal()
 	w.follow(c, back.queue, next, w.cause())
-	if next = c.upTo(); c.next > next {
-		w.cover(c, next, c.next, w.cause())
-	}
-	c.next = max(c.next, next)
 	if !w.forgetEnded(c) {
 		w.touch(c)
 	}

@@ -83,6 +83,7 @@ func (w *Writer) gather(c *chain, l *lane, seg *spool.Segment, at time.Time, m *
 	}
 	if l == &c.back {
 		w.behind += n
+		w.lade(c)
 	}
 	w.hold(n)
 }
@@ -137,6 +138,9 @@ func (w *Writer) learn(mark uint64, c *chain, s *Standing, at time.Time) (waits 
 		}
 		w.joined(c, begin, s, at)
 	}
+	if !c.back.empty() {
+		w.lade(c)
+	}
 	w.touch(c)
 	return waits || c.joining
 }
@@ -153,6 +157,7 @@ func (w *Writer) joined(c *chain, begin uint64, s *Standing, at time.Time) {
 	w.mark(c, record.Begin, 0, at, "")
 	if begin < c.first {
 		w.lose(c, c.first, at, append([]record.Share{}, c.why(s, begin, c.first)...))
+		c.first = begin
 	}
 	l.queue, c.next = append(l.queue, queue...), next
 }
@@ -190,17 +195,18 @@ func (w *Writer) Positions(mark uint64, all []Standing) {
 	now := time.Now()
 	for i := range all {
 		w.position(mark, &all[i], now)
+		w.giveWay(i + 1)
 	}
-	waiting := w.waiting
-	w.waiting = nil
-	for _, c := range waiting {
+	for n := len(w.waiting); n > 0 && len(w.waiting) > 0; n-- {
+		c := w.waiting[0]
+		w.waiting = w.waiting[1:]
 		// What its position has not said is not known: its publisher has gone.
 		if c.waits = w.learn(mark, c, nil, now); c.waits {
 			w.waiting = append(w.waiting, c)
 			w.cfg.Ask()
 		}
+		w.giveWay(n)
 	}
-	w.wantSpill()
 }
 
 func (w *Writer) position(mark uint64, s *Standing, at time.Time) {
@@ -220,9 +226,7 @@ func (w *Writer) End(instance string, how record.How, at time.Time, text string)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s := w.sources[instance]; s != nil {
-		for _, c := range s.chains {
-			w.end(c, how, at, text)
-		}
+		w.each(s, new(int), func(c *chain) { w.end(c, how, at, text) })
 	}
 }
 
@@ -237,14 +241,12 @@ func (w *Writer) endAway(at time.Time) {
 	if w.awayAt = at; w.spooling {
 		return // the spool may have more of them: see rejoin
 	}
-	for _, s := range w.sources {
-		for _, c := range s.chains {
-			if c.resumed {
-				c.resumed = false
-				w.end(c, record.Away, at, "")
-			}
+	w.all(func(c *chain) {
+		if c.resumed {
+			c.resumed = false
+			w.end(c, record.Away, at, "")
 		}
-	}
+	})
 }
 
 func (w *Writer) end(c *chain, how record.How, at time.Time, text string) {
@@ -271,7 +273,9 @@ func (w *Writer) release(it *item) {
 	if it.seg != nil {
 		w.drained -= it.size
 		it.seg.Pending--
-		w.disk.Broadcast() // there is room, or a segment to remove
+	}
+	if it.seg != nil || w.spooling {
+		w.disk.Broadcast() // there is room, or a segment to remove, or no need of the spool
 	}
 	if it.kind == record.Messages && !it.pinned && cap(it.data) <= 2*w.cfg.RecordBytes && len(w.spare) < w.cfg.MaxFlights {
 		w.spare = append(w.spare, it.data[:0])

@@ -102,7 +102,7 @@ func (w *Writer) lookAtSpool() {
 	}
 	time.AfterFunc(next, w.lookAtSpool)
 	silent := &SpoolSilentError{Spool: w.cfg.Spool.Name(), Patience: w.cfg.SpoolPatience}
-	if some := w.onWay; some != nil && time.Since(w.putting) >= w.cfg.SpoolPatience {
+	if some := w.onWay; some != nil && !w.putting.IsZero() && time.Since(w.putting) >= w.cfg.SpoolPatience {
 		for _, m := range some {
 			m.it.pinned = true
 		}
@@ -110,6 +110,7 @@ func (w *Writer) lookAtSpool() {
 		w.giveBack(some)
 		w.told = true
 		w.report(silent)
+		w.disk.Broadcast()
 	}
 	if !w.reading.IsZero() && time.Since(w.reading) >= w.cfg.SpoolPatience {
 		silent.Lost = true

@@ -68,10 +68,10 @@ func (w *Writer) lookFor(c *chain) bool {
 		w.fail(err)
 		return true
 	case err != nil:
-		w.rest(err)
+		w.rest(c, err)
 		return false
 	}
-	w.fine()
+	w.fine(c)
 	c.listed = false
 	if e.Data == nil { // the retention has dropped all
 		c.at = 0
@@ -112,10 +112,9 @@ func (w *Writer) rebase(c *chain, next uint64) {
 	old := append([]*item{c.flying}, c.front.queue...)
 	c.flying, c.front.queue = nil, nil
 	w.follow(c, old, next, record.CauseAway)
-	c.next = max(c.next, next)
 }
 
-// follow puts what of some records is behind a counter in front, and covers what is between.
+// follow puts what of some records is behind a counter in front, and covers what is between them, and before what comes.
 //
 //   - cause: why that is missing.
 func (w *Writer) follow(c *chain, old []*item, next uint64, cause record.Cause) {
@@ -129,6 +128,10 @@ func (w *Writer) follow(c *chain, old []*item, next uint64, cause record.Cause) 
 		next = it.next
 		c.front.queue = append(c.front.queue, it)
 	}
+	if c.next > next && !c.aside {
+		w.cover(c, next, c.next, cause)
+	}
+	c.next = max(c.next, next)
 }
 
 // cover covers counters in front by a Lost record.
@@ -165,7 +168,7 @@ func (w *Writer) cut(c *chain, it *item, next uint64) *item {
 			rest.rec.Causes = []record.Share{{Cause: it.rec.Causes[0].Cause, Count: it.next - next}}
 		}
 	}
-	w.adopt(rest)
+	w.adopt(c, rest)
 	w.release(it)
 	return rest
 }

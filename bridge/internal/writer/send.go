@@ -39,7 +39,7 @@ func (w *Writer) nextAppend() (a durable.Append, ok bool) {
 			w.ready = nil
 		}
 		if c.listed = false; !c.launch() {
-			c = nil // what waited there has gone to the spool
+			c = nil // what waited there has gone to the spool, or has come back from it behind what is not known
 		}
 	}
 	it := c.flying
@@ -56,12 +56,12 @@ func (c *chain) launch() bool {
 	if c.flying != nil {
 		return true
 	}
+	if !c.sendable() {
+		return false
+	}
 	f := &c.front
 	if len(f.queue) == 0 {
 		f.seal()
-	}
-	if len(f.queue) == 0 {
-		return false
 	}
 	c.flying, f.queue = f.queue[0], f.queue[1:]
 	return true
@@ -81,7 +81,7 @@ func (w *Writer) done(c *chain, at durable.Position, err error) {
 	w.work.Signal()
 	switch {
 	case err == nil:
-		w.fine()
+		w.fine(c)
 		w.stored(c, at)
 	case errors.Is(err, durable.ErrConflict):
 		w.doubt(c)
@@ -89,7 +89,7 @@ func (w *Writer) done(c *chain, at durable.Position, err error) {
 		w.fail(err)
 	default:
 		w.stats.Retries++
-		w.rest(err)
+		w.rest(c, err)
 		c.listed = true
 		w.ready = append(w.ready, c)
 	}
@@ -115,11 +115,22 @@ func (w *Writer) stored(c *chain, at durable.Position) {
 	}
 }
 
-// fine ends an outage.
-func (w *Writer) fine() { w.backoff, w.stats.Away = 0, false }
+// fine ends an outage, if it was that of the last chain.
+func (w *Writer) fine(c *chain) {
+	w.backoff = 0
+	if c.away {
+		c.away = false
+		w.away--
+		w.stats.Away = w.away > 0
+	}
+}
 
 // rest waits before the log is asked for more.
-func (w *Writer) rest(err error) {
+func (w *Writer) rest(c *chain, err error) {
+	if !c.away {
+		c.away = true
+		w.away++
+	}
 	if !w.stats.Away {
 		w.stats.Away = true
 		w.report(err)

@@ -29,14 +29,15 @@ const closePatience = 5 * time.Second
 
 // spooler is the state of what goes to the spool, and comes back.
 type spooler struct {
-	disk     sync.Cond        // there may be something for spill or drain
-	disks    sync.WaitGroup   // of these, which may wait for the file system for ever
-	spooling bool             // what comes waits behind what is in the spool
-	drained  int              // bytes of Held that the spool has
-	behind   int              // bytes of Held in back
-	barren   bool             // none of these may go to the spool now
-	onWay    []moved          // records that are being written to the spool; nil: none
-	read     []*spool.Segment // that were read, or are, and have records which are not stored
+	disk      sync.Cond        // there may be something for spill or drain
+	disks     sync.WaitGroup   // of these, which may wait for the file system for ever
+	spooling  bool             // what comes waits behind what is in the spool
+	rejoining bool             // the chains, one after another, go on without it: it is empty
+	drained   int              // bytes of Held that the spool has
+	behind    int              // bytes of Held in back
+	laden     []*chain         // that may have something for the spool
+	onWay     []moved          // records that are being written to the spool, or are chosen for it; nil: none
+	read      []*spool.Segment // that were read, or are, and have records which are not stored
 
 	putting, reading time.Time // since when a call for the spool has not returned; zero: none is made
 	watching         bool      // lookAtSpool comes
@@ -64,14 +65,17 @@ func (w *Writer) spillDue() bool {
 		return false
 	}
 	if !w.spooling {
-		return w.stats.Held >= w.cfg.MaxBytes/spoolFrom
+		return w.crowded()
 	}
-	return !w.barren && (w.behind >= w.cfg.MaxBytes/spillPart || w.paused && w.behind > 0)
+	return len(w.laden) > 0 && (w.behind >= w.cfg.MaxBytes/spillPart || w.paused && w.behind > 0)
 }
+
+// crowded reports whether so much is held that the spool is needed.
+func (w *Writer) crowded() bool { return w.stats.Held >= w.cfg.MaxBytes/spoolFrom }
 
 // wantSpill wakes spill if there is enough for it, after more has come, or is known.
 func (w *Writer) wantSpill() {
-	if w.barren = false; w.spillDue() {
+	if w.spillDue() {
 		w.disk.Broadcast()
 	}
 }
@@ -81,7 +85,7 @@ func (w *Writer) spill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for !w.closing && !w.dead && !w.spillDue() {
+		for w.rejoining || !w.closing && !w.dead && !w.spillDue() {
 			w.disk.Wait()
 		}
 		if w.dead || w.closing && !w.save {
@@ -91,10 +95,7 @@ func (w *Writer) spill() {
 			w.beginSpooling()
 		}
 		last := w.closing
-		before := w.behind
-		some := w.collect()
-		w.barren = w.behind == before // until more comes, or is known
-		if w.put(some); last {
+		if taken := w.put(w.collect()); last && (!taken || len(w.laden) == 0) {
 			return
 		}
 	}
@@ -103,10 +104,31 @@ func (w *Writer) spill() {
 // beginSpooling has all that waits go to the spool.
 func (w *Writer) beginSpooling() {
 	w.spooling = true
+	w.onWay = []moved{} // the chains do not rejoin meanwhile
 	w.all(func(c *chain) {
-		c.front, c.back = lane{}, c.front
-		w.behind += c.back.bytes()
+		if w.spooling {
+			w.lane(c)
+		}
 	})
+	w.onWay = nil
+}
+
+// setAside has what waits in front, and what comes, wait in back.
+func (w *Writer) setAside(c *chain) {
+	c.front, c.back, c.aside = lane{}, c.front, true
+	w.behind += c.back.bytes()
+	if !c.empty() {
+		w.lade(c)
+	}
+}
+
+// lade notes that a chain may have something for the spool.
+func (w *Writer) lade(c *chain) {
+	if !c.laden && c.aside && !w.rejoining {
+		c.laden = true
+		w.laden = append(w.laden, c)
+		w.wantSpill()
+	}
 }
 
 // bytes returns what is held by a lane.
@@ -120,40 +142,49 @@ func (l *lane) bytes() (n int) {
 	return n
 }
 
-// all calls f for each chain.
-func (w *Writer) all(f func(*chain)) {
-	for _, s := range w.sources {
-		for _, c := range s.chains {
-			f(c)
+// collect takes some of what may go to the spool.
+func (w *Writer) collect() (some []moved) {
+	for n := 0; n < w.cfg.step && len(some) < w.cfg.step && len(w.laden) > 0; n++ {
+		c := w.laden[0]
+		if w.laden = w.laden[1:]; len(w.laden) == 0 {
+			w.laden = nil
 		}
+		c.laden = false
+		some = w.collectFrom(c, some)
 	}
+	return some
 }
 
-// collect takes what may go to the spool: of each chain what is known, up to the first record that is not. What is in front and not in the
-// spool is copied: it is the oldest.
-func (w *Writer) collect() (some []moved) {
-	w.all(func(c *chain) {
-		for _, it := range append([]*item{c.flying}, c.front.queue...) {
-			if it != nil && it.seg == nil && !it.saved && !it.unclear {
-				it.pinned = true // it may be stored before it is written
-				some = append(some, moved{c, it, true})
-			}
+// collectFrom takes of a chain what is known, up to the first record that is not. What is in front and not in the spool is copied: it is the
+// oldest.
+func (w *Writer) collectFrom(c *chain, some []moved) []moved {
+	for _, it := range append([]*item{c.flying}, c.front.queue...) {
+		if it != nil && it.seg == nil && !it.saved && !it.unclear {
+			it.pinned = true // it may be stored before it is written
+			some = append(some, moved{c, it, true})
 		}
-		if c.joining {
-			return
-		}
-		b := &c.back
-		n := slices.IndexFunc(b.queue, func(it *item) bool { return it.unclear })
-		if n < 0 {
-			b.seal()
-			n = len(b.queue)
-		}
-		for _, it := range b.queue[:n] {
-			some = append(some, moved{c, it, false})
-			w.behind -= it.size
-		}
-		b.queue = slices.Clone(b.queue[n:])
-	})
+	}
+	if c.joining {
+		return some
+	}
+	b := &c.back
+	head := b.queue[:min(len(b.queue), w.cfg.step)]
+	if n := slices.IndexFunc(head, func(it *item) bool { return it.unclear }); n >= 0 {
+		head = head[:n]
+	} else if len(head) < len(b.queue) {
+		w.lade(c)
+	} else {
+		b.seal()
+		head = b.queue
+	}
+	for i, it := range head {
+		some = append(some, moved{c, it, false})
+		w.behind -= it.size
+		head[i] = nil
+	}
+	if b.queue = b.queue[len(head):]; len(b.queue) == 0 {
+		b.queue = nil
+	}
 	return some
 }
 
@@ -168,11 +199,11 @@ func (it *item) record() func() (*record.Record, error) {
 	return func() (*record.Record, error) { return &r, nil }
 }
 
-// put writes records to the spool. Those that it does not take wait in back again.
-func (w *Writer) put(some []moved) {
+// put writes records to the spool, and reports whether it has taken them. Otherwise they wait in back again.
+func (w *Writer) put(some []moved) bool {
 	defer w.disk.Broadcast()
 	if len(some) == 0 {
-		return
+		return true
 	}
 	var read []func() (*record.Record, error)
 	bytes := int64(0)
@@ -188,13 +219,13 @@ func (w *Writer) put(some []moved) {
 	w.putting = time.Time{}
 	if w.onWay == nil { // it took too long: they are in back again
 		w.told = false
-		return
+		return err == nil
 	}
 	w.onWay = nil
 	if err != nil {
 		w.giveBack(some)
 		w.restSpool(err)
-		return
+		return false
 	}
 	w.told = false
 	for _, m := range some {
@@ -204,6 +235,7 @@ func (w *Writer) put(some []moved) {
 		}
 		w.release(m.it)
 	}
+	return true
 }
 
 // write writes records to the spool, without the lock.
@@ -232,7 +264,7 @@ func (w *Writer) giveBack(some []moved) {
 			if m.copy {
 				continue
 			}
-			if w.dead { // its counters are covered: see abandon
+			if w.dead { // its counters are covered: see rejoin
 				w.release(m.it)
 				continue
 			}
@@ -240,6 +272,7 @@ func (w *Writer) giveBack(some []moved) {
 			queue = append(queue, m.it)
 		}
 		c.back.queue = append(queue, c.back.queue...)
+		w.lade(c)
 		some = some[n:]
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"tagbus/internal/validate"
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
@@ -48,6 +49,8 @@ type Config struct {
 	// are called with a lock held: they must not block, and not call the Writer.
 	Pause, Resume, Ask func()
 	Report             func(error)
+
+	step int // see maxStep, which is its default
 }
 
 // Stats are the counts of a Writer.
@@ -62,7 +65,7 @@ type Stats struct {
 	Chains   int    // publishers and tags that are known
 	Held     int    // bytes that wait or are on their way
 	Pauses   uint64 // calls of Pause
-	Away     bool   // the last append or look has failed
+	Away     bool   // the last append or look of a publisher and tag has failed
 
 	Spooling   bool   // the spool has what comes before what waits in memory
 	Spooled    uint64 // messages in the files of the spool
@@ -89,6 +92,7 @@ type Writer struct {
 	items   int           // records that are not stored, open batches too
 	idle    chan struct{} // not nil: to be closed when there are none
 	resting bool          // after a failure
+	away    int           // chains of which the last append or look has failed
 	backoff time.Duration
 	doubts  []*chain // to be looked for in the log
 	looking int      // goroutines that do
@@ -132,6 +136,7 @@ func New(ctx context.Context, cfg Config, set tags.Set) (w *Writer, err error) {
 }
 
 func newWriter(cfg Config) *Writer {
+	validate.Default(&cfg.step, maxStep)
 	w := &Writer{cfg: cfg, sources: make(map[string]*source), failed: make(chan struct{})}
 	w.work.L, w.disk.L = &w.mu, &w.mu
 	w.spooling = cfg.Spool != nil && !cfg.Spool.Empty() // what an earlier bridge has left
@@ -180,7 +185,7 @@ func (w *Writer) chain(key durable.Key) *chain {
 	}
 	c := s.chains[key.Tag]
 	if c == nil {
-		c = &chain{key: key}
+		c = &chain{key: key, aside: w.spooling && !w.rejoining}
 		s.chains[key.Tag] = c
 		w.stats.Chains++
 	}
@@ -189,7 +194,7 @@ func (w *Writer) chain(key durable.Key) *chain {
 
 // forgetEnded removes a chain that has ended, and of which all is stored. It reports whether it has.
 func (w *Writer) forgetEnded(c *chain) bool {
-	if c.tail == 0 || c.tail == record.Stopped || !c.empty() || w.spooling {
+	if c.tail == 0 || c.tail == record.Stopped || !c.empty() || c.aside {
 		return false
 	}
 	w.forget(c)

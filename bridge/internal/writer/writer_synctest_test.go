@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +116,38 @@ func TestWriter_bounds(t *testing.T) {
 				t.Errorf("got %v, %v, want at most 3 messages", r, err)
 			}
 		}
+	})
+}
+
+// TestWriter_aPartOfTheLogIsAway is one outage, and holds up no other tag.
+func TestWriter_aPartOfTheLogIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		away.Store(true)
+		log := memlog.New(limit, func(a durable.Append) memlog.Fate {
+			gone := away.Load() && a.Key.Tag == 2
+			return memlog.Fate{Lost: gone, Silent: gone}
+		})
+		w, c := open(t, log)
+		settle(w, alice, 1, 0, 0)
+		settle(w, alice, 2, 0, 0)
+		w.Page(time.Now(), page(alice, 2, 1))
+		for n := range uint64(50) {
+			w.Page(time.Now(), page(alice, 1, n+1))
+			time.Sleep(200 * time.Millisecond) // twice the longest rest
+			if st := w.Stats(); st.Messages != n+1 || !st.Away {
+				t.Fatalf("got %+v, want the %d messages of the tag that is not away", st, n+1)
+			}
+		}
+		if said := c.said(); len(said.reports) != 1 {
+			t.Errorf("got %d reports, want one of the outage", len(said.reports))
+		}
+		away.Store(false)
+		time.Sleep(time.Second)
+		if st := w.Stats(); st.Messages != 51 || st.Away {
+			t.Errorf("got %+v, want all", st)
+		}
+		closeWriter(t, w)
 	})
 }
 

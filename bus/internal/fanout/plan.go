@@ -3,6 +3,8 @@
 package fanout
 
 import (
+	"math"
+
 	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
@@ -36,22 +38,30 @@ func (r *replay) plan() {
 	if room <= 0 {
 		return
 	}
-	bytes, sum := int64(0), replaySum{}
+	bytes, sum, all := int64(0), replaySum{}, true
 	for _, layer := range r.layers {
 		sum.bytes, sum.large = sum.bytes+layer.bytes, sum.large+layer.large
 		n := sum.total(r.fan)
-		if n > room {
+		if all = n <= room; !all {
 			break
 		}
 		bytes = n
 		r.most++
 	}
-	if len(r.layers) > 0 && r.most == 0 { // no room for one of each: then for the first ones
+	switch {
+	case all:
+		r.most = allOf
+	case r.most == 0: // no room for one of each: then for the first ones
 		r.most, bytes = 1, room
 	}
 	r.layers = nil
-	r.reserve(bytes)
+	if bytes > 0 && !r.reserve(bytes) {
+		r.most = 0
+	}
 }
+
+// allOf is more messages than there are.
+const allOf = math.MaxUint32
 
 // measure adds the messages of a tag to the layers, as far as there can be room for as
 // many. It returns the cost. Mu is held.
@@ -84,12 +94,12 @@ func (r *replay) cost(c cache.Reader, m uint32) int {
 	return n
 }
 
-// room returns how many bytes a replay may take: at most half of those that the lane
+// room returns how many bytes more a replay may take: of all, at most half of those that the lane
 // may hold, so that live messages find room too, and half of the free pool, so that the
 // other lanes do.
 func (r *replay) room() int64 {
 	n, fan := r.lane, r.fan
-	bytes := min(n.limit-n.pinned.Load(), (n.limit+1)/2, int64(fan.arena.Content(fan.pool.Free()/2-1)))
+	bytes := min(n.limit-n.pinned.Load(), (n.limit+1)/2-r.reserved, int64(fan.arena.Content(fan.pool.Free()/2-1)))
 	if !n.Policy.Lossless() {
 		bytes = min(bytes, fan.lossyRoom())
 	}
@@ -97,14 +107,14 @@ func (r *replay) room() int64 {
 }
 
 // reserve takes room, or none if others were faster.
-func (r *replay) reserve(bytes int64) {
+func (r *replay) reserve(bytes int64) (ok bool) {
 	fan := r.fan
 	fan.openMu.Lock()
 	defer fan.openMu.Unlock()
 	if bytes > r.room() || !fan.arena.Reserve(&r.tail, fan.arena.Buffers(int(bytes))) {
-		r.most = 0
-		return
+		return false
 	}
 	r.lane.pin(bytes)
-	r.held = bytes
+	r.reserved, r.held = r.reserved+bytes, r.held+bytes
+	return true
 }

@@ -18,15 +18,17 @@ import (
 //
 // The order of things: measure looks at each tag. plan decides how many messages of each
 // there is room for, and reserves the room and the memory. take copies those of one tag,
-// while its route is locked. finish gives back the rest.
+// while its route is locked, and reserves more for what has come since. finish gives back
+// the rest.
 type replay struct {
 	fan    *Fanout
 	lane   *Lane
 	claims claims
 
 	layers   []replaySum // bytes that the newest messages of all tags take, the second newest, and so on
-	most     uint32      // messages of a tag that there is room for
-	held     int64       // bytes reserved at the lane and not used
+	most     uint32      // messages of a tag that there is room for; allOf: there was room for all
+	reserved int64       // bytes
+	held     int64       // of these, what is not used
 	tail     arena.Tail  // memory for them
 	run      []arena.Piece
 	writer   wire.Writer
@@ -60,12 +62,16 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 	if r == nil || r.most == 0 {
 		return at
 	}
+	line, want := e.Value.line, min(r.wanted(e.Tag, e.Value.count), r.most)
 	c := r.fan.cache.Lock()
-	defer c.Unlock()
-	m, n := c.Newest(e.Value.line, min(r.wanted(e.Tag, e.Value.count), r.most))
-	for n > 0 && r.needs(c, m) > r.held {
-		m, n = c.Newest(e.Value.line, n/2)
+	m, n, more := r.fitting(c, line, want)
+	if more > 0 && r.most == allOf {
+		c.Unlock()
+		r.reserve(min(more, max(0, r.room())))
+		c = r.fan.cache.Lock()
+		m, n, _ = r.fitting(c, line, want)
 	}
+	defer c.Unlock()
 	at.Count -= uint64(n)
 	for i := range uint64(n) {
 		r.add(c, e.Tag, at.Count+1+i, m)
@@ -75,13 +81,19 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 	return at
 }
 
-// needs returns how many bytes a message and those behind it take at most.
-func (r *replay) needs(c cache.Reader, m uint32) int64 {
+// fitting returns how many of the newest messages of a tag what is held suffices for, with the oldest of these, and how
+// many bytes all that are wanted take beyond it.
+func (r *replay) fitting(c cache.Reader, line, want uint32) (first, n uint32, more int64) {
+	m, kept := c.Last(line)
 	sum := replaySum{bytes: len(r.writer.Mem)} // of the page under construction
-	for ; m != 0; m = c.After(m) {
+	for i := range min(want, kept) {
 		sum.add(r.fan, r.cost(c, m))
+		if more = max(0, sum.total(r.fan)-r.held); more == 0 {
+			first, n = m, i+1
+		}
+		m = c.Before(m)
 	}
-	return sum.total(r.fan)
+	return first, n, more
 }
 
 // add copies a message into a page.

@@ -79,41 +79,6 @@ type shortCount struct {
 	error error
 }
 
-// layout says how many channels there will be.
-type layout struct {
-	perTag   bool
-	channels int
-}
-
-// layoutOf returns how the messages that a query selects are spread over channels.
-//
-//   - Errors: ErrPublishers.
-func layoutOf(series []recording.Series, q recording.Query, payloads payload.Set) (layout, error) {
-	var n numbers
-	count := 0
-	for _, s := range series {
-		if !q.Tags.IsEmpty() && !q.Tags.Contains(s.Tag) || !selects(q.Publisher, s.Publisher) {
-			continue
-		}
-		if count++; payloads.Of(s.Tag) != nil {
-			count++ // for those that are too short
-		}
-		n.of(s.Publisher)
-	}
-	if count <= mostSeries {
-		return layout{true, count}, nil
-	}
-	if len(n.byValue) > mostSeries {
-		return layout{}, ErrPublishers
-	}
-	return layout{false, len(n.byValue)}, nil
-}
-
-// selects reports whether a query for a publisher selects this one.
-func selects(name string, p *bus.Peer) bool {
-	return name == "" || p != nil && (p.Name == name || p.Instance == name)
-}
-
 func newMCAPSink(w io.Writer, l layout, compression mcap.CompressionFormat, about []map[string]string, payloads payload.Set) (*mcapSink, error) {
 	to, err := mcap.NewWriter(w, &mcap.WriterOptions{
 		IncludeCRC: true, Chunked: true, ChunkSize: max(leastChunk, int64(l.channels)*chunkPerChannel),

@@ -37,7 +37,7 @@ func (r *run) loop(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := r.outlet.publish(ctx, tag, data); err != nil {
+		if err := r.producer.publish(ctx, tag, data); err != nil {
 			return err
 		}
 	}

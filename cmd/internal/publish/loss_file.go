@@ -18,7 +18,7 @@ func (r *run) keepLosses() {
 	}
 	host, _ := os.Hostname() // without one it is left out
 	r.lossFile = lossfile.New(r.flags.LossFile, role, r.flags.Name, host, func(err error) { r.console.Warn("%s", cli.Text(err)) })
-	r.lossFile.Start(r.outlet.Instance(), lossfile.NewOutgoing(r.lossFile, r.outlet.Stats, r.outlet.TagLosses).Look)
+	r.lossFile.Start(r.producer.Instance(), lossfile.NewOutgoing(r.lossFile, r.producer.Stats, r.producer.TagLosses).Look)
 }
 
 // closeLosses writes what is left for that file.

@@ -101,7 +101,7 @@ type run struct {
 	hurry   context.Context // ends when nothing is to be waited for any more
 
 	source     source
-	outlet     outlet
+	producer   producer
 	lossFile   *lossfile.Writer // nil: none
 	unacked    atomic.Uint64    // messages sent and not acknowledged
 	subscribed atomic.Int64     // subscriptions seen
@@ -151,13 +151,13 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
 		return err
 	}
-	if err := r.openOutlet(n, server.Addr()); err != nil {
+	if err := r.openProducer(n, server.Addr()); err != nil {
 		return err
 	}
-	if err := server.Register(r.outlet.metrics()); err != nil {
+	if err := server.Register(r.producer.metrics()); err != nil {
 		return err
 	}
-	server.Show(r.outlet.State)
+	server.Show(r.producer.State)
 	r.keepLosses()
 	stopping := cli.Ready(r.console, n.Loop().Post)
 	told := r.tellReceivers()
@@ -196,7 +196,7 @@ func (r *run) publishAll(ctx context.Context) error {
 	}
 	r.started = time.Now()
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.live(func() string { return r.liveLine(r.outlet.Stats(), messages, bytes) })
+	r.live(func() string { return r.liveLine(r.producer.Stats(), messages, bytes) })
 	done := make(chan error, 1)
 	go func() { done <- r.loop(ctx) }()
 	var err error
@@ -271,14 +271,14 @@ func (r *run) drain(ctx context.Context, failure error) error {
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
 		defer stop()
 	}
-	err := r.outlet.DrainFailed(drainCtx, failure)
+	err := r.producer.DrainFailed(drainCtx, failure)
 	if err != nil {
 		// What is lost is counted when the connections are closed.
-		err = errors.Join(err, r.outlet.Close())
+		err = errors.Join(err, r.producer.Close())
 	}
 	if !r.started.IsZero() {
 		r.elapsed = time.Since(r.started)
 	}
-	r.stats = r.outlet.Stats()
+	r.stats = r.producer.Stats()
 	return err
 }

@@ -78,8 +78,8 @@ func (r *run) report(err error, s cli.Streams) int {
 	}
 	sum.Lost, sum.Unconfirmed = sum.losses.Lost(), r.stats.Unconfirmed
 	r.saySubscribers(sum.Subscribers)
-	if r.outlet != nil {
-		sum.Instance = r.outlet.Instance()
+	if r.producer != nil {
+		sum.Instance = r.producer.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 && !r.flags.Send { // a message is sent to its receiver
 			r.console.Warn("%s", deserted(r.where(), r.refused.Load()))
 		}
@@ -88,7 +88,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		sum.Error = cli.Text(err)
 	}
 	if !r.flags.JSON {
-		if r.outlet != nil || err == nil {
+		if r.producer != nil || err == nil {
 			r.console.Summary(sum)
 		}
 		return r.console.End(code)
@@ -145,7 +145,7 @@ func (r *run) liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string
 //   - stopping: a signal has come.
 func (r *run) sayWaiting(ctx context.Context, stopping bool) {
 	who := "lost subscribers to come back"
-	if late := r.outlet.Stats().Subscribers; len(late) > 0 { // those that have all of it have left
+	if late := r.producer.Stats().Subscribers; len(late) > 0 { // those that have all of it have left
 		var names []string
 		for _, s := range late[:min(len(late), maxWaitedFor)] {
 			names = append(names, s.Peer.String())

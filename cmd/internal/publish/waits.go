@@ -54,11 +54,11 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 	if n > 1 {
 		what = fmt.Sprintf("%d subscribers that together want all of the tags", n)
 	}
-	count := func() int { return len(r.outlet.Stats().Subscribers) }
+	count := func() int { return len(r.producer.Stats().Subscribers) }
 	r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s", what)
 	r.liveWaiting(func() string { return fmt.Sprintf("%s, %d so far", what, count()) })
 	done := make(chan error, 1)
-	go func() { done <- r.outlet.WaitSubscribers(ctx, n, r.flags.Tags) }()
+	go func() { done <- r.producer.WaitSubscribers(ctx, n, r.flags.Tags) }()
 	var over <-chan time.Time
 	if r.flags.WaitTime > 0 {
 		timer := time.NewTimer(r.flags.WaitTime)

@@ -138,7 +138,7 @@ func (c *Convert) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer
 
 // write writes the recording.
 func (c *Convert) write(ctx context.Context, e *programs.ServiceEnv, file *stuck.File) (report convert.Report, bytes int64, err error) {
-	log, err := c.open(ctx, e.Name, e.Say)
+	log, err := c.open(ctx, e.Name, c.Tags, e.Say)
 	if err != nil {
 		return report, 0, err
 	}

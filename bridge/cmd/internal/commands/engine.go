@@ -10,9 +10,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"tagbus/internal/stuck"
+	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/jetstream"
@@ -23,20 +25,20 @@ import (
 type Log struct {
 	URL         string `name:"nats" placeholder:"URL" group:"A log in NATS JetStream" help:"Servers of NATS, with commas between them: nats://HOST or tls://HOST."`
 	Stream      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"Stream of JetStream, which exists already: nats stream add NAME --subjects 'tagbus.*.*' --storage file --replicas 3 --retention limits."`
-	Subject     string `default:"tagbus.{tag}.{instance}" placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher; {tag>>16} is the tag without its last 16 bits, by which readers and permissions select many. Default ${default}."`
+	Subject     string `placeholder:"PATTERN" group:"A log in NATS JetStream" help:"Subjects of the records: {tag} stands for the tag as 16 hexadecimal digits, and {instance} for that of the publisher; {tag>>16} is the tag without its last 16 bits, by which readers and permissions select many. Default tagbus.{tag}.{instance}."`
 	Domain      string `placeholder:"NAME" group:"A log in NATS JetStream" help:"JetStream domain of the stream. Default: that of the servers."`
 	Credentials string `placeholder:"FILE" group:"A log in NATS JetStream" help:"Credentials of a user of NATS: a JWT and a seed."`
 	NKey        string `name:"nkey" placeholder:"FILE" group:"A log in NATS JetStream" help:"Seed of a user of NATS. A user and a password stand in --nats: nats://USER:PASSWORD@HOST."`
 
 	Brokers         string `name:"kafka" placeholder:"BROKERS" group:"A log in Kafka" help:"Some of the brokers of Kafka, with commas between them: HOST or HOST:PORT."`
-	Topic           string `placeholder:"NAME" group:"A log in Kafka" help:"Topic of Kafka, which exists already: kafka-topics.sh --create --topic NAME --partitions 1 --replication-factor 3 --config cleanup.policy=delete --config min.insync.replicas=2. One bridge writes a topic."`
-	IndexTopic      string `placeholder:"NAME" group:"A log in Kafka" help:"Topic with the index, which a bridge writes and which exists already, with one partition and cleanup.policy=compact. Default: that of --topic and .index."`
-	TransactionalID string `name:"transactional-id" placeholder:"ID" group:"A log in Kafka" help:"What the brokers know the bridge by that writes the topic: the same for all of a topic. Default: tagbus-bridge. and the topic."`
-	SASL            string `name:"sasl" default:"SCRAM-SHA-512" placeholder:"MECHANISM" group:"A log in Kafka" help:"How the user logs in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Default ${default}."`
+	Topic           string `placeholder:"NAME" group:"A log in Kafka" help:"Topic of Kafka, which exists already: kafka-topics.sh --create --topic NAME --partitions 1 --replication-factor 3 --config cleanup.policy=delete --config min.insync.replicas=2. One bridge writes a topic. With {tag>>48} in it, which stands for the tag without its last 48 bits as hexadecimal digits, it is a pattern of up to 64 topics, and a record is in that of its tag."`
+	IndexTopic      string `placeholder:"NAME" group:"A log in Kafka" help:"Topic with the index, which a bridge writes and which exists already, with one partition and cleanup.policy=compact; a pattern if --topic is one. Default: that of --topic and .index."`
+	TransactionalID string `name:"transactional-id" placeholder:"ID" group:"A log in Kafka" help:"What the brokers know the bridge by that writes the topic: the same for all of a topic, and a pattern if --topic is one. Default: tagbus-bridge. and the topic."`
+	SASL            string `name:"sasl" placeholder:"MECHANISM" group:"A log in Kafka" help:"How the user logs in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Default SCRAM-SHA-512."`
 	SASLUser        string `name:"sasl-user" placeholder:"USER" group:"A log in Kafka" help:"User of Kafka. Default: no login."`
 	SASLPassword    string `name:"sasl-password-file" placeholder:"FILE" group:"A log in Kafka" help:"File with the password of the user."`
 
-	MaxKeys int `placeholder:"N" group:"A log in Kafka" help:"How many publishers and tags the topic may have records of, for each of which some 300 bytes of memory are taken. Default 4194304."`
+	MaxKeys int `placeholder:"N" group:"A log in Kafka" help:"How many publishers and tags a topic may have records of, for each of which some 300 bytes of memory are taken. Default 4194304."`
 
 	LogTLS  bool   `name:"log-tls" group:"The log" help:"Talk to the log with TLS, also without --log-ca. A URL tls:// does the same."`
 	LogCA   string `name:"log-ca" placeholder:"FILE" group:"The log" help:"Certificates of the CAs, PEM, from which those of the servers of the log must come. Default: those of the system."`
@@ -83,9 +85,13 @@ type flag struct{ name, value string }
 // strangers returns the flags that are for the other engine.
 func (l *Log) strangers() []flag {
 	if l.isKafka() {
-		return []flag{{"--domain", l.Domain}, {"--credentials", l.Credentials}, {"--nkey", l.NKey}}
+		return []flag{{"--subject", l.Subject}, {"--domain", l.Domain}, {"--credentials", l.Credentials}, {"--nkey", l.NKey}}
 	}
-	return []flag{{"--index-topic", l.IndexTopic}, {"--transactional-id", l.TransactionalID}, {"--sasl-user", l.SASLUser}}
+	keys := ""
+	if l.MaxKeys != 0 {
+		keys = strconv.Itoa(l.MaxKeys)
+	}
+	return []flag{{"--index-topic", l.IndexTopic}, {"--transactional-id", l.TransactionalID}, {"--sasl", l.SASL}, {"--sasl-user", l.SASLUser}, {"--max-keys", keys}}
 }
 
 func (l *Log) engine() string {
@@ -146,8 +152,8 @@ func (l *Log) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// opener returns what opens the log, and what tells errors that may go by themselves.
-func (l *Log) opener(name string) (open func(context.Context) (durable.Log, error), away func(error) bool, err error) {
+// opener returns what opens the log for some tags, empty: all; and what tells errors that may go by themselves.
+func (l *Log) opener(name string, set tags.Set) (open func(context.Context) (durable.Log, error), away func(error) bool, err error) {
 	secure, err := l.tls()
 	if err != nil {
 		return nil, nil, err
@@ -155,10 +161,16 @@ func (l *Log) opener(name string) (open func(context.Context) (durable.Log, erro
 	if !l.isKafka() {
 		cfg := l.nats(name)
 		cfg.TLS = secure
-		return func(ctx context.Context) (durable.Log, error) { return opened(jetstream.Open(ctx, cfg)) }, jetstream.Away, nil
+		return func(ctx context.Context) (durable.Log, error) {
+			log, err := jetstream.Open(ctx, cfg)
+			if err != nil {
+				return nil, err // and no pointer that is nil
+			}
+			return log, nil
+		}, jetstream.Away, nil
 	}
 	cfg := l.kafka(name)
-	cfg.TLS = secure
+	cfg.TLS, cfg.Tags = secure, set
 	if l.SASLPassword != "" {
 		password, err := stuck.ReadFile(l.SASLPassword)
 		if err != nil {
@@ -166,20 +178,12 @@ func (l *Log) opener(name string) (open func(context.Context) (durable.Log, erro
 		}
 		cfg.Password = string(bytes.TrimRight(password, "\r\n"))
 	}
-	return func(ctx context.Context) (durable.Log, error) { return opened(kafka.Open(ctx, cfg)) }, kafka.Away, nil
+	return func(ctx context.Context) (durable.Log, error) { return kafka.Open(ctx, cfg) }, kafka.Away, nil
 }
 
-// opened keeps a nil pointer out of the interface.
-func opened[L durable.Log](log L, err error) (durable.Log, error) {
-	if err != nil {
-		return nil, err
-	}
-	return log, nil
-}
-
-// open opens the log, and waits for servers that are away.
-func (l *Log) open(ctx context.Context, name string, say func(format string, args ...any)) (durable.Log, error) {
-	open, away, err := l.opener(name)
+// open opens the log for some tags, empty: all; and waits for servers that are away.
+func (l *Log) open(ctx context.Context, name string, set tags.Set, say func(format string, args ...any)) (durable.Log, error) {
+	open, away, err := l.opener(name, set)
 	if err != nil {
 		return nil, err
 	}

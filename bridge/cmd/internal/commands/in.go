@@ -4,6 +4,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -22,13 +23,14 @@ import (
 type In struct {
 	Log
 
-	Tags   tags.Set       `placeholder:"SET" help:"Publish the messages of these tags only. Default: of all."`
-	From   Moment         `placeholder:"WHEN" help:"Begin with the record that has this number in the log, or was stored at this time: 1200, or 2026-11-24T09:30:00Z (RFC 3339), or now by the clock of this host. Default: the beginning."`
-	Until  Moment         `placeholder:"WHEN" help:"End in front of the record that has this number, or was stored at this time. Default: the present end."`
-	Follow bool           `help:"Go on with what is written to the log later, until a signal. Default: end at the present end."`
-	Speed  float64        `placeholder:"FACTOR" help:"Publish so many times as fast as messages came, for example 1 or 10. Default: as fast as subscribers take them."`
-	Wait   int            `name:"wait-subscribers" default:"1" placeholder:"N" help:"Publish nothing before N subscribers want all of the tags together. Default ${default}."`
-	Listen netip.AddrPort `default:"127.0.0.1:0" placeholder:"ADDR:PORT" help:"Address to listen on, as that of publisher. Default ${default}, which no other host can reach."`
+	Tags     tags.Set       `placeholder:"SET" help:"Publish the messages of these tags only. Default: of all."`
+	From     Moment         `placeholder:"WHEN" help:"Begin with the record that has this number in the log, or was stored at this time: 1200, or 2026-11-24T09:30:00Z (RFC 3339), or now by the clock of this host. Default: the beginning."`
+	Until    Moment         `placeholder:"WHEN" help:"End in front of the record that has this number, or was stored at this time. Default: the present end."`
+	Position string         `placeholder:"FILE" help:"Keep in this file how far the log was published, and go on there when begun again: --from is about the first time. It is made if it is not there, and is of this bridge alone. Default: none, and each run begins where --from says."`
+	Follow   bool           `help:"Go on with what is written to the log later, until a signal. Default: end at the present end."`
+	Speed    float64        `placeholder:"FACTOR" help:"Publish so many times as fast as messages came, for example 1 or 10. Default: as fast as subscribers take them."`
+	Wait     int            `name:"wait-subscribers" default:"1" placeholder:"N" help:"Publish nothing before N subscribers want all of the tags together. Default ${default}."`
+	Listen   netip.AddrPort `default:"127.0.0.1:0" placeholder:"ADDR:PORT" help:"Address to listen on, as that of publisher. Default ${default}, which no other host can reach."`
 
 	MaxMessageBytes programs.Bytes `default:"1MiB" placeholder:"SIZE" help:"Largest message. Default ${default}."`
 }
@@ -72,7 +74,7 @@ func (i *In) Check() error {
 
 func (i *In) config(name string) in.Config {
 	return in.Config{
-		Query: durable.Query{Tags: i.Tags, Start: i.From.Start, End: i.Until.end(), Follow: i.Follow}, Speed: i.Speed, Subscribers: i.Wait,
+		Query: durable.Query{Tags: i.Tags, Start: i.From.Start, End: i.Until.end(), Follow: i.Follow}, Position: i.Position, Speed: i.Speed, Subscribers: i.Wait,
 		Publisher: bus.PublisherConfig{
 			Common:    bus.Common{Name: named(name)},
 			Listening: bus.Listening{Listen: i.Listen},
@@ -103,7 +105,7 @@ func (s InSummary) String() string {
 
 // Run implements programs.ServiceCommand.
 func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, error) {
-	log, err := i.open(ctx, e.Name, e.Say)
+	log, err := i.open(ctx, e.Name, i.Tags, e.Say)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +121,9 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	sum := InSummary{
 		Place: i.place(), Messages: report.Messages, Bytes: report.Bytes, Records: report.Records, Chains: report.Chains,
 		Lost: report.Lost, Missing: report.Hole, Unknown: report.Unknown, Last: uint64(report.Last),
+	}
+	if position := (*in.PositionError)(nil); errors.As(err, &position) {
+		err = inFlags(err)
 	}
 	if err == nil && report.Hole > 0 {
 		err = fmt.Errorf("%d messages are in no record: the retention of the log has dropped them", report.Hole)

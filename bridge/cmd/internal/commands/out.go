@@ -86,7 +86,7 @@ func (s OutSummary) String() string {
 
 // Run implements programs.ServiceCommand.
 func (o *Out) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, error) {
-	log, err := o.open(ctx, e.Name, e.Say)
+	log, err := o.open(ctx, e.Name, o.Tags, e.Say)
 	if err != nil {
 		return nil, err
 	}

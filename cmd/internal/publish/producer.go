@@ -21,8 +21,8 @@ import (
 	"tagbus/tags"
 )
 
-// outlet is what messages leave by: a publisher, or with --send a sender.
-type outlet interface {
+// producer is what messages leave by: a publisher, or with --send a sender.
+type producer interface {
 	publish(ctx context.Context, tag tags.Tag, data []byte) error // waits for room
 	WaitSubscribers(ctx context.Context, n int, set tags.Set) error
 	Stats() bus.PublisherStats
@@ -34,10 +34,10 @@ type outlet interface {
 	Close() error
 }
 
-// openOutlet opens what the flags ask for, and says so.
+// openProducer opens what the flags ask for, and says so.
 //
 //   - monitor: where the metrics are; the zero value if they are not served.
-func (r *run) openOutlet(n *node.Node, monitor netip.AddrPort) error {
+func (r *run) openProducer(n *node.Node, monitor netip.AddrPort) error {
 	if r.flags.Send {
 		cfg := r.flags.senderConfig()
 		cfg.OnEvent, cfg.Monitor = r.onEvent, monitor
@@ -45,7 +45,7 @@ func (r *run) openOutlet(n *node.Node, monitor netip.AddrPort) error {
 		if err != nil {
 			return err
 		}
-		r.outlet = &sender{s, r, bus.Status(r.flags.Status)}
+		r.producer = &sender{s, r, bus.Status(r.flags.Status)}
 		r.console.Tell(slog.LevelInfo, "sending", r.flags.SelfFields(s.Instance(), netip.AddrPort{}), "%s sends to the receivers of %v in %s", r.flags.Self(s.Instance()), r.flags.Tags, r.flags.Bus)
 		return nil
 	}
@@ -55,7 +55,7 @@ func (r *run) openOutlet(n *node.Node, monitor netip.AddrPort) error {
 	if err != nil {
 		return cli.NameListen("--listen", cfg.Listen, err)
 	}
-	r.outlet = publisher{p, bus.Status(r.flags.Status)}
+	r.producer = publisher{p, bus.Status(r.flags.Status)}
 	r.told.Set(cli.AnnouncedBy(p.State))
 	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s", r.flags.Self(p.Instance()), cli.Place(p.Addr(), r.told.Addresses(), len(cfg.Advertise) > 0))
 	return nil
@@ -118,7 +118,7 @@ func (s *sender) wait(tag tags.Tag, send func() error) error {
 // tellReceivers says which receivers there are while messages have none, until stop, which
 // returns when nothing more is said.
 func (r *run) tellReceivers() (stop func()) {
-	s, sends := r.outlet.(*sender)
+	s, sends := r.producer.(*sender)
 	if !sends {
 		return func() {}
 	}
@@ -139,7 +139,7 @@ func (r *run) unreceived() (tags.Set, bool) {
 	if tag := r.waiting.Load(); tag != nil {
 		return tags.Of(*tag), true
 	}
-	st := r.outlet.Stats()
+	st := r.producer.Stats()
 	return r.flags.Tags, st.Messages == 0 && len(st.Subscribers) == 0
 }
 

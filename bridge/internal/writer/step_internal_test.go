@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/tags"
+
+	"tagbus/bridge/internal/memlog"
+	"tagbus/bridge/internal/spool"
+	"tagbus/bridge/internal/spool/memdisk"
+)
+
+// TestWriter_givesWay: whatever looks at all chains lets Page have the lock in between, and takes a bounded part of them to the spool.
+func TestWriter_givesWay(t *testing.T) {
+	nothing := func() {}
+	w := newWriter(Config{Log: memlog.New(1<<16, nil), MaxBytes: 1 << 30, RecordBytes: 1 << 10, Pause: nothing, Resume: nothing, Ask: nothing})
+	alice := &bus.Peer{Instance: "ALICE"}
+	const n = 4 * maxStep
+	all := make([]Standing, n)
+	for i := range all {
+		all[i] = Standing{Peer: alice, Tag: tags.Tag(i)}
+	}
+	w.Positions(w.Mark(), all)
+	for name, pass := range map[string]func(){
+		"beginSpooling": w.beginSpooling, "rejoin": w.rejoin, "endAway": func() { w.endAway(time.Now()) },
+	} {
+		w.mu.Lock()
+		var entered atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.Page(time.Now(), nil)
+			entered.Store(true)
+		}()
+		for end := time.Now().Add(10 * time.Second); !entered.Load() && time.Now().Before(end); {
+			pass()
+		}
+		if !entered.Load() {
+			t.Errorf("%s holds the lock from the first chain to the last", name)
+		}
+		w.mu.Unlock()
+		<-done
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beginSpooling()
+	taken := 0
+	for len(w.laden) > 0 {
+		some := w.collect()
+		if len(some) == 0 || len(some) > 2*maxStep {
+			t.Fatalf("got %d records at once, want 1 to %d", len(some), 2*maxStep)
+		}
+		taken += len(some)
+	}
+	if taken != n {
+		t.Errorf("got %d records, want the Begin of each of %d chains", taken, n)
+	}
+}
+
+// TestWriter_givesWay_closing: what waits in memory goes to the spool also if the end comes while the chains rejoin.
+func TestWriter_givesWay_closing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nothing := func() {}
+		kept, err := spool.Open(memdisk.New(), "memory", 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWriter(Config{
+			Log: memlog.New(1<<16, nil), MaxBytes: 1 << 20, RecordBytes: 1 << 10, Pause: nothing, Resume: nothing, Ask: nothing,
+			Spool: kept, SpoolPatience: time.Minute,
+		})
+		w.spooling = true
+		alice := &bus.Peer{Instance: "ALICE"}
+		w.Positions(w.Mark(), []Standing{{Peer: alice, Tag: 1}})
+		w.Page(time.Now(), []bus.Message{{Tag: 1, Counter: 1, Publisher: alice}})
+		w.rejoining, w.laden = true, nil // it has given way
+		w.disks.Go(w.spill)
+		go w.closeSpool(true)
+		synctest.Wait()
+		w.mu.Lock()
+		w.rejoin()
+		w.mu.Unlock()
+		synctest.Wait()
+		if _, messages := kept.Size(); messages != 1 {
+			t.Errorf("got %d messages in the spool, want 1", messages)
+		}
+	})
+}
