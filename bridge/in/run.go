@@ -111,7 +111,7 @@ func (r *run) begin() (known []tags.Tag, err error) {
 			return nil, errors.Join(err, r.keeper.close(false))
 		}
 		if len(known) == r.cfg.MaxChains {
-			err := &TooManyError{Log: r.log.Name(), Key: e.Key, What: "publishers and tags", Limit: r.cfg.MaxChains}
+			err := &TooManyError{Log: r.log.Name(), Key: e.Key, What: follow.Keys, Limit: r.cfg.MaxChains}
 			return nil, errors.Join(err, r.keeper.close(false))
 		}
 		known = append(known, e.Key.Tag)

@@ -12,6 +12,7 @@ import (
 	"tagbus/recording"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
@@ -28,6 +29,9 @@ type (
 	UnwrittenError = writer.UnwrittenError
 	// TooLargeError means that a message is larger than the log takes.
 	TooLargeError = writer.TooLargeError
+	// TooManyError means that more publishers and tags than Config.MaxChains are alive or not stored yet, or that the
+	// names of the publishers are longer than 64 MiB.
+	TooManyError = follow.TooManyError
 	// SpoolSilentError means that the file system of the spool does not answer.
 	SpoolSilentError = writer.SpoolSilentError
 	// OtherLogError means that a spool has messages for another log.
@@ -74,7 +78,7 @@ type Bridge struct {
 // caller's, who closes it after the Bridge.
 //
 //   - Errors: those of Config.Validate; those of opening the spool, ErrSpoolInUse, an *OtherLogError, a *SpoolSilentError;
-//     those of the log, which it asks for the last records; a *ForeignError; those of NewSubscriber and SubscribeBatch.
+//     those of the log, which it asks for the last records; a *ForeignError; a *TooManyError; those of NewSubscriber and SubscribeBatch.
 //   - Blocks: for the log, as long as ctx lasts.
 func Start(ctx context.Context, open Opener, log durable.Log, cfg Config) (*Bridge, error) {
 	if err := cfg.Validate(); err != nil {
@@ -88,7 +92,7 @@ func Start(ctx context.Context, open Opener, log durable.Log, cfg Config) (*Brid
 	}
 	b.writer, err = writer.New(ctx, writer.Config{
 		Spool: kept, SpoolPatience: cfg.SpoolPatience,
-		Log: log, MaxBytes: cfg.HeldBytes, RecordBytes: min(cfg.RecordBytes, log.MaxRecordBytes()), RecordMessages: cfg.RecordMessages,
+		Log: log, MaxBytes: cfg.HeldBytes, MaxChains: cfg.MaxChains, RecordBytes: min(cfg.RecordBytes, log.MaxRecordBytes()), RecordMessages: cfg.RecordMessages,
 		MaxFlights: cfg.Flights, RetryMin: cfg.Retry, RetryMax: cfg.RetryMax,
 		Pause: b.pause, Resume: b.resume, Ask: b.wake, Report: cfg.OnProblem,
 	}, cfg.Tags)
@@ -172,8 +176,8 @@ func (b *Bridge) onEvent(e bus.Event) {
 	b.cfg.OnEvent(e)
 }
 
-// Failed is closed when the log refuses for good, or has what no bridge wrote: nothing more is
-// written then, and Close returns why.
+// Failed is closed when the log refuses for good, or has what no bridge wrote: nothing more is written then. It is closed at
+// more than Config.MaxChains, too: nothing more is read then, and what was is written. Close returns why.
 func (b *Bridge) Failed() <-chan struct{} { return b.writer.Failed() }
 
 // Stats returns the counts so far.
@@ -184,7 +188,7 @@ func (b *Bridge) Subscriber() *bus.Subscriber { return b.subscriber }
 
 // Close leaves the bus, and waits until the log has all that has come.
 //
-//   - Errors: an *UnwrittenError when ctx ends before, or the bridge has failed.
+//   - Errors: an *UnwrittenError when ctx ends before, or the bridge has failed; a *TooManyError.
 //   - Blocks: a second for publishers that do not answer, and for the log.
 func (b *Bridge) Close(ctx context.Context) error {
 	b.halt()

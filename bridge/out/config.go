@@ -4,6 +4,7 @@ package out
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 	"time"
 
@@ -34,6 +35,10 @@ type Config struct {
 	// HeldBytes is how much may wait for the log. At this limit the bridge reads nothing until
 	// half of it is stored. Default 64 MiB; 1 MiB to 1 TiB.
 	HeldBytes int
+
+	// MaxChains is how many publishers and tags there may be that are alive or not stored yet, for each of which 250 to 700 bytes are
+	// kept. One more ends the bridge with a *TooManyError. Default 1,048,576; 1 to 2^31-1.
+	MaxChains int
 
 	// Spool is a folder, which is made if it is not there, for what waits beyond half of HeldBytes, while the log is slow or
 	// away; of this bridge alone. What is in it survives the bridge, and not a power cut of its machine: the next bridge with it
@@ -80,6 +85,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	validate.Default(&c.Name, "tagbus-bridge")
 	validate.Default(&c.HeldBytes, 64<<20)
+	validate.Default(&c.MaxChains, 1<<20)
 	validate.Default(&c.SpoolBytes, max(1<<30, int64(c.HeldBytes)))
 	validate.Default(&c.SpoolPatience, time.Minute)
 	validate.Default(&c.RecordBytes, 256<<10)
@@ -109,6 +115,7 @@ func (c Config) Validate() error {
 		v.Add("Subscription has Batches %t, Timeout %v and Duplicates %d, want false, 0 and %d: a bridge has a handler, waits for ever and writes what all publishers send", s.Batches, s.Timeout, s.Duplicates, bus.DuplicatesAll)
 	}
 	validate.Within(&v, "HeldBytes", int64(c.HeldBytes), 1<<20, 1<<40)
+	validate.Within(&v, "MaxChains", c.MaxChains, 1, math.MaxInt32)
 	validate.Within(&v, "SpoolBytes", c.SpoolBytes, int64(c.HeldBytes), 1<<50)
 	validate.Within(&v, "SpoolPatience", c.SpoolPatience, time.Second, validate.MaxDuration)
 	validate.Within(&v, "RecordBytes", c.RecordBytes, 1<<10, 1<<30)

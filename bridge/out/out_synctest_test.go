@@ -176,13 +176,13 @@ func TestBridge_aConnectionThatIsLost(t *testing.T) {
 // TestConfig_Validate names each violation.
 func TestConfig_Validate(t *testing.T) {
 	err := out.Config{
-		HeldBytes: 1, SpoolBytes: -1, SpoolPatience: -1, RecordBytes: 1, RecordMessages: -1, Flights: -1, Retry: -1, RetryMax: -2, Absence: -1,
+		HeldBytes: 1, MaxChains: -1, SpoolBytes: -1, SpoolPatience: -1, RecordBytes: 1, RecordMessages: -1, Flights: -1, Retry: -1, RetryMax: -2, Absence: -1,
 		Subscription: bus.SubscriptionConfig{Batches: true, Replay: -1},
 	}.Validate()
 	if !errors.Is(err, out.ErrInvalidConfig) {
 		t.Fatalf("got %v, want ErrInvalidConfig", err)
 	}
-	for _, want := range []string{"Tags are empty", "HeldBytes is 1", "SpoolBytes is -1", "SpoolPatience is -1ns", "RecordBytes is 1", "RecordMessages is -1", "Flights is -1", "Retry is -1ns", "RetryMax is -2ns", "Absence is -1ns", "Batches true", "Subscription: "} {
+	for _, want := range []string{"Tags are empty", "HeldBytes is 1", "MaxChains is -1", "SpoolBytes is -1", "SpoolPatience is -1ns", "RecordBytes is 1", "RecordMessages is -1", "Flights is -1", "Retry is -1ns", "RetryMax is -2ns", "Absence is -1ns", "Batches true", "Subscription: "} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
@@ -249,6 +249,41 @@ func TestBridge_aSpool(t *testing.T) {
 			if errors.As(err, &silent) || errors.As(err, &other) || errors.Is(err, out.ErrSpoolFull) {
 				t.Errorf("got the problem %v, want none of the spool", err)
 			}
+		}
+	})
+}
+
+// TestBridge_tooManyChains end the bridge in order, and the next one with a larger bound has all that publishers have kept.
+func TestBridge_tooManyChains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		cfg := out.Config{Tags: tags.Of(1, 2), MaxChains: 1, Subscription: bus.SubscriptionConfig{Replay: 5}}
+		one, _, _ := b.publisher(tags.Of(1))
+		first, _ := b.bridge(cfg)
+		b.must(one.WaitSubscribers(t.Context(), 1, tags.Of(1)))
+		b.publish(one, 1, 10)
+		b.wait()
+		two, _, _ := b.publisher(tags.Of(2))
+		b.must(two.WaitSubscribers(t.Context(), 1, tags.Of(2)))
+		b.publish(two, 2, 4)
+		<-first.Failed()
+		b.publish(one, 1, 3)
+		b.wait()
+		var many *out.TooManyError
+		var unwritten *out.UnwrittenError
+		err := first.Close(t.Context())
+		if !errors.As(err, &many) || many.Limit != 1 || many.Key.Instance != two.Instance() || errors.As(err, &unwritten) || !strings.Contains(err.Error(), "raise MaxChains") {
+			t.Errorf("got %v, want a *TooManyError of 1 alone", err)
+		}
+		if got := b.of(one, 1); got.messages != 10 || got.lost > 0 || got.end != record.Stopped {
+			t.Errorf("got %+v, want 10 messages", got)
+		}
+		cfg.MaxChains = 2
+		second, _ := b.bridge(cfg)
+		b.wait()
+		b.must(second.Close(t.Context()))
+		if one, two := b.of(one, 1), b.of(two, 2); one.messages != 13 || one.lost > 0 || two.messages != 4 {
+			t.Errorf("got %+v and %+v, want 13 and 4 messages", one, two)
 		}
 	})
 }

@@ -195,10 +195,10 @@ var table = []rule{
 		"internal/sanitize", "bridge/durable", "bridge/record",
 	}},
 	{"bridge/out", "a bridge is a subscriber that writes to any engine", []string{
-		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/spool", "bridge/internal/writer", "bridge/record",
+		"internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/internal/spool", "bridge/internal/writer", "bridge/record",
 	}},
 	{"bridge/internal/writer", "what is appended next depends on messages and on what became of the last append, and on no session", []string{
-		"internal/sanitize", "internal/validate", "bus", "tags", "bridge/durable", "bridge/internal/spool", "bridge/record",
+		"internal/sanitize", "internal/validate", "bus", "tags", "bridge/durable", "bridge/internal/follow", "bridge/internal/spool", "bridge/record",
 	}},
 	{"bridge/internal/spool", "what is in files does not depend on what became of the appends", []string{
 		"internal/flock", "internal/sanitize", "internal/stuck", "bus", "recording", "bridge/durable", "bridge/record",

@@ -16,20 +16,26 @@ import (
 // MaxNameBytes bounds the names of all publishers together.
 const MaxNameBytes = 64 << 20
 
+// What there is too much of.
+const (
+	Keys      = "publishers and tags"
+	NameBytes = "bytes of the names of publishers"
+)
+
 // mostShown is the most bytes of a publisher in an error.
 const mostShown = 100
 
-// TooManyError means that a log has more than a reader keeps in memory.
+// TooManyError means that a log has, or is to have, more than a bridge keeps in memory.
 type TooManyError struct {
 	Log   string
 	Key   durable.Key // the first that is too many
-	What  string      // "publishers and tags", or "bytes of the names of publishers"
+	What  string      // Keys or NameBytes
 	Limit int
 }
 
 // Error names the limit, and what to do.
 func (e *TooManyError) Error() string {
-	return sanitize.Linef("bridge: %s has more than %d %s: read fewer tags at once, or raise MaxChains; the first that is too many is tag %v of %s",
+	return sanitize.Linef("bridge: %s: more than %d %s at once: take fewer tags, with another bridge for the others, or raise MaxChains; the first that is too many is tag %v of %s",
 		e.Log, e.Limit, e.What, e.Key.Tag, sanitize.Cut(e.Key.Instance, mostShown))
 }
 
@@ -60,12 +66,12 @@ func (c *Chains[T]) Of(key durable.Key) (*Chain[T], error) {
 		return known, nil
 	}
 	if len(c.chains) >= c.Max {
-		return nil, &TooManyError{c.Log, key, "publishers and tags", c.Max}
+		return nil, &TooManyError{c.Log, key, Keys, c.Max}
 	}
 	name, ok := c.names[key.Instance]
 	if !ok {
 		if name = key.Instance; c.bytes+len(name) > MaxNameBytes {
-			return nil, &TooManyError{c.Log, key, "bytes of the names of publishers", MaxNameBytes}
+			return nil, &TooManyError{c.Log, key, NameBytes, MaxNameBytes}
 		}
 		if c.names == nil {
 			c.names, c.chains = make(map[string]string), make(map[durable.Key]*Chain[T])

@@ -33,10 +33,10 @@ func TestChains_bounds(t *testing.T) {
 	}
 	of(durable.Key{Tag: 1, Instance: long}, "")
 	of(durable.Key{Tag: 2, Instance: long}, "") // the name is kept once
-	of(durable.Key{Tag: 1, Instance: long + "y"}, "the log has more than 67108864 bytes of the names of publishers")
+	of(durable.Key{Tag: 1, Instance: long + "y"}, "the log: more than 67108864 bytes of the names of publishers")
 	of(durable.Key{Tag: 1, Instance: "a"}, "")
 	of(durable.Key{Tag: 1, Instance: "a"}, "")
-	of(durable.Key{Tag: 1, Instance: long + "y"}, "the log has more than 3 publishers and tags")
+	of(durable.Key{Tag: 1, Instance: long + "y"}, "the log: more than 3 publishers and tags")
 	if n := all.Len(); n != 3 {
 		t.Errorf("got %d chains, want 3", n)
 	}

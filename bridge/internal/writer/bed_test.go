@@ -51,7 +51,7 @@ func open(t *testing.T, log durable.Log, change ...func(*writer.Config)) (*write
 	t.Helper()
 	c := new(calls)
 	cfg := writer.Config{
-		Log: log, MaxBytes: 1 << 20, RecordBytes: 4 << 10, MaxFlights: 16, RetryMin: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond,
+		Log: log, MaxBytes: 1 << 20, MaxChains: 1 << 20, RecordBytes: 4 << 10, MaxFlights: 16, RetryMin: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond,
 		Pause: c.count(&c.pauses), Resume: c.count(&c.resumes), Ask: c.count(&c.asked),
 		Report: func(err error) { c.mu.Lock(); defer c.mu.Unlock(); c.reports = append(c.reports, err) },
 	}

@@ -4,6 +4,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tagbus/bridge/record"
@@ -11,7 +12,7 @@ import (
 
 // Close ends the chains as Stopped, waits until all is stored, and ends the writer. The log stays open.
 //
-//   - Errors: an *UnwrittenError, when ctx ends or the writer has failed before.
+//   - Errors: an *UnwrittenError, when ctx ends or the log has refused something; a *follow.TooManyError, in it if it is about the spool.
 func (w *Writer) Close(ctx context.Context) error {
 	w.mu.Lock()
 	w.learnAll()
@@ -30,8 +31,9 @@ func (w *Writer) Close(ctx context.Context) error {
 	var cause error
 	select {
 	case <-idle:
-	case <-w.failed:
-		cause = w.Err()
+		w.mu.Lock()
+		cause = w.failure
+		w.mu.Unlock()
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	}
@@ -39,19 +41,19 @@ func (w *Writer) Close(ctx context.Context) error {
 	w.mu.Lock()
 	w.over = true
 	w.work.Signal()
-	messages := w.unwritten()
+	messages, refusal := w.unwritten(), w.refusal
 	w.mu.Unlock()
 	w.halt()
 	w.running.Wait()
-	if cause != nil {
-		e := &UnwrittenError{Log: w.cfg.Log.Name(), Messages: messages, Err: cause}
-		if s := w.cfg.Spool; s != nil {
-			e.Spool = s.Name()
-			_, e.Spooled = s.Size()
-		}
-		return e
+	if cause == nil {
+		return refusal
 	}
-	return nil
+	e := &UnwrittenError{Log: w.cfg.Log.Name(), Messages: messages, Err: cause}
+	if s := w.cfg.Spool; s != nil {
+		e.Spool = s.Name()
+		_, e.Spooled = s.Size()
+	}
+	return errors.Join(refusal, e)
 }
 
 // unwritten returns how many messages are neither stored nor in the spool.
@@ -67,4 +69,12 @@ func (w *Writer) unwritten() (n uint64) {
 		}
 	}
 	return n
+}
+
+// settle tells Close when all is stored, or nothing more will be.
+func (w *Writer) settle() {
+	if w.idle != nil && (w.items == 0 && !w.spooling || w.failure != nil) {
+		close(w.idle)
+		w.idle = nil
+	}
 }

@@ -18,7 +18,7 @@ func (w *Writer) drain() {
 }
 
 // ends reports whether the spool is to be left as it is.
-func (w *Writer) ends() bool { return w.closing || w.dead }
+func (w *Writer) ends() bool { return w.closing || w.dead || w.failure != nil }
 
 // room reports whether more of the spool may be in memory.
 func (w *Writer) room() bool { return w.drained < w.cfg.MaxBytes/aheadPart }
@@ -91,8 +91,8 @@ func (w *Writer) readSegment(seg *spool.Segment) {
 		if err != nil {
 			w.damage = true
 			w.report(err)
-		} else {
-			chains[w.takeBack(seg, r)] = true
+		} else if c := w.takeBack(seg, r); c != nil {
+			chains[c] = true
 		}
 		w.watch(&w.reading)
 		w.mu.Unlock()
@@ -165,9 +165,14 @@ func (w *Writer) cause() record.Cause {
 	return record.CauseAway
 }
 
-// takeBack puts what was read in front, unless the log has it.
+// takeBack puts what was read in front, unless the log has it. It returns nil if its chain is one too many: it stays in the
+// spool, with all that comes behind it.
 func (w *Writer) takeBack(seg *spool.Segment, r *spool.Record) *chain {
-	c := w.chain(durable.Key{Tag: r.Tag, Instance: r.Peer.Instance})
+	c, err := w.chain(durable.Key{Tag: r.Tag, Instance: r.Peer.Instance})
+	if err != nil {
+		w.fail(err)
+		return nil
+	}
 	if c.peer == nil {
 		c.peer, c.resumed = r.Peer, true
 	}

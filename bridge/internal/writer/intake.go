@@ -18,7 +18,7 @@ import (
 func (w *Writer) Page(at time.Time, page []bus.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := range page {
+	for i := 0; i < len(page) && w.refusal == nil; i++ {
 		w.message(at, &page[i])
 	}
 }
@@ -26,6 +26,8 @@ func (w *Writer) Page(at time.Time, page []bus.Message) {
 func (w *Writer) message(at time.Time, m *bus.Message) {
 	c := w.find(m)
 	switch {
+	case c == nil:
+		return
 	case c.next == 0:
 		w.join(c, m.Counter)
 	case m.Counter < c.next:
@@ -88,12 +90,16 @@ func (w *Writer) gather(c *chain, l *lane, seg *spool.Segment, at time.Time, m *
 	w.hold(n)
 }
 
-// find returns the chain of a message.
+// find returns the chain of a message; nil: it is one too many.
 func (w *Writer) find(m *bus.Message) *chain {
 	if s := w.recent; s != nil && s.recent != nil && s.recent.peer == m.Publisher && s.recent.key.Tag == m.Tag {
 		return s.recent
 	}
-	c := w.chain(durable.Key{Tag: m.Tag, Instance: m.Publisher.Instance})
+	c, err := w.chain(durable.Key{Tag: m.Tag, Instance: m.Publisher.Instance})
+	if err != nil {
+		w.refuse(err)
+		return nil
+	}
 	c.peer = m.Publisher
 	w.recent = w.sources[c.key.Instance]
 	w.recent.recent = c
@@ -210,12 +216,16 @@ func (w *Writer) Positions(mark uint64, all []Standing) {
 }
 
 func (w *Writer) position(mark uint64, s *Standing, at time.Time) {
-	c := w.chain(durable.Key{Tag: s.Tag, Instance: s.Peer.Instance})
+	c, err := w.chain(durable.Key{Tag: s.Tag, Instance: s.Peer.Instance})
+	if err != nil {
+		w.refuse(err)
+		return
+	}
 	if c.peer = s.Peer; c.next == 0 {
 		c.joining, c.first, c.next = true, s.Before+1, s.Before+1
 	}
 	w.learn(mark, c, s, at)
-	if s.Position >= c.next && !c.joining {
+	if s.Position >= c.next && !c.joining && w.refusal == nil {
 		w.lose(c, s.Position+1, at, append([]record.Share{}, c.why(s, c.next, s.Position+1)...))
 	}
 	c.resumed, c.seen = false, true
@@ -225,7 +235,7 @@ func (w *Writer) position(mark uint64, s *Standing, at time.Time) {
 func (w *Writer) End(instance string, how record.How, at time.Time, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s := w.sources[instance]; s != nil {
+	if s := w.sources[instance]; s != nil && w.refusal == nil {
 		w.each(s, new(int), func(c *chain) { w.end(c, how, at, text) })
 	}
 }
@@ -238,8 +248,8 @@ func (w *Writer) EndAway(at time.Time) {
 }
 
 func (w *Writer) endAway(at time.Time) {
-	if w.awayAt = at; w.spooling {
-		return // the spool may have more of them: see rejoin
+	if w.awayAt = at; w.spooling || w.refusal != nil {
+		return // the spool may have more of them: see rejoin; or what has come of them was not taken
 	}
 	w.all(func(c *chain) {
 		if c.resumed {
@@ -280,17 +290,9 @@ func (w *Writer) release(it *item) {
 	if it.kind == record.Messages && !it.pinned && cap(it.data) <= 2*w.cfg.RecordBytes && len(w.spare) < w.cfg.MaxFlights {
 		w.spare = append(w.spare, it.data[:0])
 	}
-	if w.paused && w.stats.Held <= w.cfg.MaxBytes/2 {
+	if w.paused && w.refusal == nil && w.stats.Held <= w.cfg.MaxBytes/2 {
 		w.paused = false
 		w.cfg.Resume()
 	}
 	w.settle()
-}
-
-// settle tells Close when all is stored.
-func (w *Writer) settle() {
-	if w.items == 0 && !w.spooling && w.idle != nil {
-		close(w.idle)
-		w.idle = nil
-	}
 }

@@ -3,6 +3,7 @@
 package writer
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,8 @@ import (
 	"tagbus/bus"
 	"tagbus/tags"
 
+	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/spool/memdisk"
@@ -19,7 +22,7 @@ import (
 // TestWriter_givesWay: whatever looks at all chains lets Page have the lock in between, and takes a bounded part of them to the spool.
 func TestWriter_givesWay(t *testing.T) {
 	nothing := func() {}
-	w := newWriter(Config{Log: memlog.New(1<<16, nil), MaxBytes: 1 << 30, RecordBytes: 1 << 10, Pause: nothing, Resume: nothing, Ask: nothing})
+	w := newWriter(Config{Log: memlog.New(1<<16, nil), MaxBytes: 1 << 30, MaxChains: 1 << 20, RecordBytes: 1 << 10, Pause: nothing, Resume: nothing, Ask: nothing})
 	alice := &bus.Peer{Instance: "ALICE"}
 	const n = 4 * maxStep
 	all := make([]Standing, n)
@@ -72,7 +75,7 @@ func TestWriter_givesWay_closing(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newWriter(Config{
-			Log: memlog.New(1<<16, nil), MaxBytes: 1 << 20, RecordBytes: 1 << 10, Pause: nothing, Resume: nothing, Ask: nothing,
+			Log: memlog.New(1<<16, nil), MaxBytes: 1 << 20, MaxChains: 1, RecordBytes: 1 << 10, Pause: nothing, Resume: nothing, Ask: nothing,
 			Spool: kept, SpoolPatience: time.Minute,
 		})
 		w.spooling = true
@@ -91,4 +94,26 @@ func TestWriter_givesWay_closing(t *testing.T) {
 			t.Errorf("got %d messages in the spool, want 1", messages)
 		}
 	})
+}
+
+// TestWriter_names of publishers are bounded, and those of publishers that are forgotten do not count.
+func TestWriter_names(t *testing.T) {
+	w := newWriter(Config{Log: memlog.New(1<<16, nil), MaxChains: 10})
+	w.names = follow.MaxNameBytes - len("ALICE")
+	alice, err := w.chain(durable.Key{Tag: 1, Instance: "ALICE"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.chain(durable.Key{Tag: 2, Instance: "ALICE"}); err != nil {
+		t.Errorf("got %v for a second tag, want nil", err)
+	}
+	w.forget(alice)
+	var many *follow.TooManyError
+	if _, err := w.chain(durable.Key{Tag: 1, Instance: "B"}); !errors.As(err, &many) || many.What != follow.NameBytes || len(w.sources) != 1 {
+		t.Errorf("got %v, want too many bytes of names", err)
+	}
+	w.forget(w.sources["ALICE"].chains[2])
+	if _, err := w.chain(durable.Key{Tag: 1, Instance: "B"}); err != nil {
+		t.Errorf("got %v after a publisher is forgotten, want nil", err)
+	}
 }

@@ -24,15 +24,17 @@ import (
 	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/record"
 )
 
-// Config says how a Writer works. Log, MaxBytes, RecordBytes and MaxFlights have no default.
+// Config says how a Writer works. Log, MaxBytes, MaxChains, RecordBytes and MaxFlights have no default.
 type Config struct {
 	Log durable.Log
 
 	MaxBytes       int           // of records that wait or are on their way, from which on Pause is called
+	MaxChains      int           // publishers and tags that are alive or not stored; with one more the writer ends
 	RecordBytes    int           // of a record with several messages
 	RecordMessages int           // of a record; 0: no limit
 	MaxFlights     int           // records on their way
@@ -83,6 +85,7 @@ type Writer struct {
 	mu      sync.Mutex
 	work    sync.Cond // there may be something for send
 	sources map[string]*source
+	names   int      // bytes of their instances
 	recent  *source  // of the last message
 	waiting []*chain // for positions
 	epoch   uint64   // of Mark
@@ -98,8 +101,9 @@ type Writer struct {
 	looking int      // goroutines that do
 	paused  bool
 	over    bool
-	failure error
-	failed  chan struct{} // closed when failure is set
+	refusal error         // why nothing more is taken; what was taken before is stored
+	failure error         // why nothing more is stored
+	failed  chan struct{} // closed when one of them is set
 	spare   [][]byte
 	stats   Stats
 
@@ -117,7 +121,7 @@ type source struct {
 // New returns a writer that goes on behind what is in the log. Blocks: for the log.
 //
 //   - set: tags of which the log is asked.
-//   - Errors: those of the log; ErrForeign. The spool is closed then.
+//   - Errors: those of the log; a *ForeignError; a *follow.TooManyError. The spool is closed then.
 func New(ctx context.Context, cfg Config, set tags.Set) (w *Writer, err error) {
 	w = newWriter(cfg)
 	if err := w.resume(ctx, set); err != nil {
@@ -157,7 +161,10 @@ func (w *Writer) resume(ctx context.Context, set tags.Set) error {
 		if ended && !w.spooling {
 			continue // should the publisher come back all the same, the first append finds this one
 		}
-		c := w.chain(e.Key)
+		c, err := w.chain(e.Key)
+		if err != nil {
+			return err
+		}
 		c.at, c.next, c.done, c.tail, c.peer = e.Position, tail.Next(), tail.Next(), tail.How, tail.Peer
 		c.resumed, c.ended = !ended, ended
 	}
@@ -177,19 +184,28 @@ func (w *Writer) parse(e durable.Entry) (*record.Record, error) {
 }
 
 // chain returns the chain of a key, which may be new.
-func (w *Writer) chain(key durable.Key) *chain {
+//
+// Errors: a *follow.TooManyError.
+func (w *Writer) chain(key durable.Key) (*chain, error) {
 	s := w.sources[key.Instance]
+	if s != nil && s.chains[key.Tag] != nil {
+		return s.chains[key.Tag], nil
+	}
+	if w.stats.Chains >= w.cfg.MaxChains {
+		return nil, &follow.TooManyError{Log: w.cfg.Log.Name(), Key: key, What: follow.Keys, Limit: w.cfg.MaxChains}
+	}
 	if s == nil {
+		if w.names+len(key.Instance) > follow.MaxNameBytes {
+			return nil, &follow.TooManyError{Log: w.cfg.Log.Name(), Key: key, What: follow.NameBytes, Limit: follow.MaxNameBytes}
+		}
+		w.names += len(key.Instance)
 		s = &source{chains: make(map[tags.Tag]*chain)}
 		w.sources[key.Instance] = s
 	}
-	c := s.chains[key.Tag]
-	if c == nil {
-		c = &chain{key: key, aside: w.spooling && !w.rejoining}
-		s.chains[key.Tag] = c
-		w.stats.Chains++
-	}
-	return c
+	c := &chain{key: key, aside: w.spooling && !w.rejoining}
+	s.chains[key.Tag] = c
+	w.stats.Chains++
+	return c, nil
 }
 
 // forgetEnded removes a chain that has ended, and of which all is stored. It reports whether it has.
@@ -210,6 +226,7 @@ func (w *Writer) forget(c *chain) {
 	}
 	if len(s.chains) == 0 {
 		delete(w.sources, c.key.Instance)
+		w.names -= len(c.key.Instance)
 		if w.recent == s {
 			w.recent = nil
 		}
@@ -217,15 +234,8 @@ func (w *Writer) forget(c *chain) {
 	w.stats.Chains--
 }
 
-// Failed is closed when the writer has failed: it appends nothing more, and Err says why.
+// Failed is closed when the writer appends or takes nothing more, and Close says why.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
-
-// Err returns why the writer has failed; nil: it has not.
-func (w *Writer) Err() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failure
-}
 
 // Stats returns the counts so far.
 func (w *Writer) Stats() Stats {
@@ -241,9 +251,27 @@ func (w *Writer) Stats() Stats {
 
 // fail ends the writer by an error that would come again.
 func (w *Writer) fail(err error) {
-	if w.failure == nil {
-		w.failure = err
+	if w.failure != nil {
+		return
+	}
+	if w.refusal == nil {
 		close(w.failed)
-		w.work.Signal()
+	}
+	w.failure = err
+	w.work.Signal()
+	w.settle()
+}
+
+// refuse takes nothing more from the bus: what comes now is for the next bridge, as what comes after a Close.
+func (w *Writer) refuse(err error) {
+	if w.refusal != nil {
+		return
+	}
+	if w.failure == nil {
+		close(w.failed)
+	}
+	if w.refusal = err; !w.paused {
+		w.paused = true // and so it stays
+		w.cfg.Pause()
 	}
 }
