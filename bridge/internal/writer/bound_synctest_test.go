@@ -74,7 +74,7 @@ func TestWriter_tooManyChains(t *testing.T) {
 				}
 
 				_, err := writer.New(t.Context(), writer.Config{Log: log, MaxChains: 1}, every)
-				wantTooMany(t, err, 1, durable.Key{})
+				_ = wantTooMany(t, err, 1, durable.Key{})
 				w, _ = open(t, log, most(3))
 				w.Page(time.Now(), append(page(alice, 1, 4, 5), page(alice, 2, 1)...))
 				closeWriter(t, w)
