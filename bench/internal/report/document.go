@@ -120,8 +120,8 @@ func (d Data) about() [2]string {
 }
 
 const method = `## How it is measured
-- Publisher and subscribers are processes of their own, over TCP on the loopback
-  device. The publisher publishes for a time; the rate is what all subscribers
+- Publisher and subscribers are processes of their own. *tagbus* goes by shared memory, as it chooses within
+  a host, and all that is not named otherwise over TCP on the loopback device. The publisher publishes for a time; the rate is what all subscribers
   received from the first message sent to the last one received.
 - Every message carries a sequence number and a check of it; one of 1,024 is
   compared byte by byte. What was sent and did not arrive is *lost*.
