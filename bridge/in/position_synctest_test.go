@@ -193,6 +193,7 @@ func TestRun_aPositionThatCannotBeStored(t *testing.T) {
 		}
 		f.messages(1, 1, time.Now(), "a")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(s.got) != 1 || len(problems) != 1 {
 			t.Errorf("got %q and %d problems, want the message, and one", s.got, len(problems))
 		}
