@@ -41,6 +41,9 @@ func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (n
 	if err := suitEachOther(names); err != nil {
 		return nil, err
 	}
+	if c.Loops > 1 && len(names) == 1 && names[0] == "shm" {
+		return nil, fmt.Errorf("%w: Loops is %d, want 1 with the backend %q alone, which has one loop", bus.ErrInvalidConfig, c.Loops, names[0])
+	}
 	parts := make([]multi.Part, len(names))
 	for i, name := range names {
 		var err error

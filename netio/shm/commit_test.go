@@ -235,6 +235,9 @@ func TestCloseWhileCommitting(t *testing.T) {
 		if err := closing(); err != nil {
 			t.Errorf("%s: Close: got error %v, want none", how, err)
 		}
+		if how == "listen endpoint" { // which closes in a turn of the loop
+			onLoop(t, s.b.Loop(), func() {})
+		}
 		c.done.Store(true)
 		if p != nil {
 			p.Closed()

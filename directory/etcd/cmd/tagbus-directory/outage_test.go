@@ -25,7 +25,7 @@ type wire struct {
 // newWire returns one that is whole.
 func newWire(t *testing.T, to string) *wire {
 	t.Helper()
-	w := &wire{t: t, to: to, at: "127.0.0.1:0"}
+	w := &wire{t: t, to: to, at: "127.0.0.1:" + freePorts(t)} // no other program gets it while the wire is cut
 	w.mend()
 	t.Cleanup(w.cut)
 	return w
