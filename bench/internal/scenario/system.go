@@ -32,7 +32,7 @@ var Systems = []System{
 	{"tagbus-ranges", "tagbus", []string{"--set=ranges"}, "the subscription as 16 ranges"},
 	{"tagbus-masks", "tagbus", []string{"--set=masks"}, "the subscription as 16 value/mask patterns"},
 	{"tagbus-zerocopy", "tagbus", []string{"--way=zerocopy"}, "PublishZeroCopy"},
-	{"tagbus-loan", "tagbus", []string{"--way=loan"}, "Loan, filled anew for each message"},
+	{"tagbus-loan", "tagbus", []string{"--way=loan"}, "Loan, filled again for each message"},
 	{"tagbus-tcp", "tagbus", []string{"--backend=tcp"}, "this bus over TCP, which it uses between hosts"},
 	{"tagbus-tcp-batch", "tagbus", []string{"--backend=tcp", "--way=batch"}, "the same with PublishBatch, 64 messages each"},
 	{"tagbus-tcp-zerocopy", "tagbus", []string{"--backend=tcp", "--way=zerocopy"}, "the same with PublishZeroCopy"},
