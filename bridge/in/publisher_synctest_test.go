@@ -23,9 +23,12 @@ func TestRun_tellsItsPublisher(t *testing.T) {
 			t.Errorf("got %v and the publisher %v, want one with a message", err, told)
 		}
 		no := errors.New("no")
-		cfg.OnPublisher = func(*bus.Publisher) error { return no }
+		cfg.OnPublisher = func(p *bus.Publisher) error { told = p; return no }
 		if report, err := s.run(f.log, cfg); !errors.Is(err, no) || report.Messages != 0 {
 			t.Errorf("got %+v and %v, want nothing published and the error", report, err)
+		}
+		if err := told.Publish(1, nil); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("Publish behind it: got %v, want %v", err, bus.ErrClosed)
 		}
 	})
 }
