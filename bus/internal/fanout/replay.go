@@ -63,13 +63,17 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 		return at
 	}
 	line, want := e.Value.line, min(r.wanted(e.Tag, e.Value.count), r.most)
+	room := int64(0)
+	if r.most == allOf {
+		room = max(0, r.room())
+	}
 	c := r.fan.cache.Lock()
-	m, n, more := r.fitting(c, line, want)
-	if more > 0 && r.most == allOf {
+	m, n, more := r.fitting(c, line, want, room)
+	if more > 0 {
 		c.Unlock()
-		r.reserve(min(more, max(0, r.room())))
+		r.reserve(more)
 		c = r.fan.cache.Lock()
-		m, n, _ = r.fitting(c, line, want)
+		m, n, _ = r.fitting(c, line, want, 0)
 	}
 	defer c.Unlock()
 	at.Count -= uint64(n)
@@ -82,13 +86,17 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 }
 
 // fitting returns how many of the newest messages of a tag what is held suffices for, with the oldest of these, and how
-// many bytes all that are wanted take beyond it.
-func (r *replay) fitting(c cache.Reader, line, want uint32) (first, n uint32, more int64) {
+// many bytes more the others take that room is enough for.
+func (r *replay) fitting(c cache.Reader, line, want uint32, room int64) (first, n uint32, more int64) {
 	m, kept := c.Last(line)
 	sum := replaySum{bytes: len(r.writer.Mem)} // of the page under construction
 	for i := range min(want, kept) {
 		sum.add(r.fan, r.cost(c, m))
-		if more = max(0, sum.total(r.fan)-r.held); more == 0 {
+		lacks := max(0, sum.total(r.fan)-r.held)
+		if lacks > room {
+			break
+		}
+		if more = lacks; more == 0 {
 			first, n = m, i+1
 		}
 		m = c.Before(m)
