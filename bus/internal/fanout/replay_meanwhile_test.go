@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"tagbus/bus/internal/cache"
-	"tagbus/bus/internal/ledger"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -46,16 +45,8 @@ func TestAReplayOfWhatComesMeanwhile(t *testing.T) {
 			}
 			publish(1) // so that the tag is known
 			publish(test.before)
-			var box Outbox
-			box.Init(&b.fan, &modelEndpoint{read: func([]byte) {}, refuses: true}, func(err error) { t.Fatal(err) })
-			g := box.Subscribe([]Wish{{
+			g := joining(t, &b.fan, Wish{
 				Request: &subscription.Subscribe{ID: 1, Lane: 1, Resume: true}, Set: tags.Of(1), stands: []subscription.Position{{Tag: 1, Count: 1}},
-			}}, Terms{
-				Check:    func(*Wish) (refusal, fault error) { return nil, nil },
-				Steps:    func(*Wish) int { return 1 },
-				Account:  func(w *Wish) *ledger.Lane { return account(2, w) },
-				HandOver: func([]tags.Set) []tags.Set { return nil },
-				Entered:  func() {},
 			})
 			come := false
 			for done := false; !done; {

@@ -37,15 +37,7 @@ func TestAReplayKeepsItsMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var box Outbox
-	box.Init(&b.fan, &modelEndpoint{read: func([]byte) {}, refuses: true}, func(err error) { t.Fatal(err) })
-	g := box.Subscribe([]Wish{{Request: &subscription.Subscribe{ID: 1, Lane: 1, Replay: 1}, Set: want}}, Terms{
-		Check:    func(*Wish) (refusal, fault error) { return nil, nil },
-		Steps:    func(*Wish) int { return 1 },
-		Account:  func(w *Wish) *ledger.Lane { return account(2, w) },
-		HandOver: func([]tags.Set) []tags.Set { return nil },
-		Entered:  func() {},
-	})
+	g := joining(t, &b.fan, Wish{Request: &subscription.Subscribe{ID: 1, Lane: 1, Replay: 1}, Set: want})
 	for done := false; !done; {
 		_, done = g.Run(1)
 		if len(g.lanes) > 0 && g.lanes[0].planned { // the memory is reserved
@@ -55,4 +47,18 @@ func TestAReplayKeepsItsMemory(t *testing.T) {
 	if n := b.fan.Replayed(); n != replayed {
 		t.Errorf("%d messages were replayed, want %d", n, replayed)
 	}
+}
+
+// joining returns the job that makes the subscription of a new subscriber active.
+func joining(t *testing.T, fan *Fanout, w Wish) *Group {
+	t.Helper()
+	var box Outbox
+	box.Init(fan, &modelEndpoint{read: func([]byte) {}, refuses: true}, func(err error) { t.Fatal(err) })
+	return box.Subscribe([]Wish{w}, Terms{
+		Check:    func(*Wish) (refusal, fault error) { return nil, nil },
+		Steps:    func(*Wish) int { return 1 },
+		Account:  func(w *Wish) *ledger.Lane { return account(2, w) },
+		HandOver: func([]tags.Set) []tags.Set { return nil },
+		Entered:  func() {},
+	})
 }
