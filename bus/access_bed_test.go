@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tagbus/acl"
 	"tagbus/bus"
@@ -37,9 +38,40 @@ type site struct {
 	watchers map[*func()]struct{}
 }
 
+// certificates are those of all sites. To make one takes as long as forty steps of a model.
+type certificates struct {
+	mu sync.Mutex
+	ca *pki.Issued
+	by map[string]*pki.Issued // by name
+}
+
+var issued = certificates{by: make(map[string]*pki.Issued)}
+
+// of returns the certificate of a name; "": that of the CA.
+func (c *certificates) of(tb testing.TB, name string) *pki.Issued {
+	tb.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ca == nil {
+		c.ca = pki.NewCA(tb, "cn:site", always)
+	}
+	if name == "" {
+		return c.ca
+	}
+	one := c.by[name]
+	if one == nil {
+		one = c.ca.Issue(tb, name, always)
+		c.by[name] = one
+	}
+	return one
+}
+
+// always is a pki.Change: what is issued is valid by all clocks, those of synctest too.
+func always(c *x509.Certificate) { c.NotBefore, c.NotAfter = time.Unix(0, 0), time.Unix(1<<32, 0) }
+
 func (b *bed) site(policy string) *site {
 	b.tb.Helper()
-	x := &site{b: b, ca: pki.NewCA(b.tb, "cn:site"), gone: make(map[string]error), watchers: make(map[*func()]struct{})}
+	x := &site{b: b, ca: issued.of(b.tb, ""), gone: make(map[string]error), watchers: make(map[*func()]struct{})}
 	x.policy = x.parse(policy)
 	return x
 }
@@ -59,7 +91,12 @@ func (x *site) as(name string, changes ...pki.Change) bus.Access {
 		x.b.shows = nil
 		return &rules{in: x}
 	}
-	c := x.ca.Issue(x.b.tb, name, changes...)
+	var c *pki.Issued
+	if len(changes) == 0 {
+		c = issued.of(x.b.tb, name)
+	} else {
+		c = x.ca.Issue(x.b.tb, name, changes...)
+	}
 	x.b.shows = []*x509.Certificate{c.Certificate}
 	self, err := identity.NewPrincipal(name)
 	must(x.b.tb, err)

@@ -140,7 +140,7 @@ func (r *accessRun) begin(i, set int) {
 		return
 	}
 	access := r.site.as(fmt.Sprint("cn:p", i))
-	cfg := bus.PublisherConfig{Sending: bus.Sending{CacheMessages: r.c.replay}}
+	cfg := bus.PublisherConfig{Sending: bus.Sending{PageBytes: 1024, MaxMessageBytes: 4096, QueueBytes: 64 << 10, PoolBytes: 256 << 10, CacheMessages: r.c.replay}}
 	if r.c.limited[i] {
 		cfg.Access = access
 		set &= r.mayPublish[i]

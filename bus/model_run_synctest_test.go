@@ -64,7 +64,7 @@ func newModelRun(t *testing.T, c modelCase) *modelRun {
 	must(t, err)
 	r.cfg = bus.PublisherConfig{
 		Tags: all, Sending: bus.Sending{
-			PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20,
+			PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: modelPool(c.cache),
 			CacheMessages: c.cache,
 		}, MaxStreams: c.streams,
 	}

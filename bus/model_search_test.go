@@ -57,3 +57,14 @@ func countModel(steps int) {
 	modelSteps += steps
 	modelPrograms++
 }
+
+// modelPool returns the size of a pool of a model. What it would not use takes a third of the time of a
+// program: to make it.
+//
+//   - cache: messages of each tag that are kept.
+func modelPool(cache int) int {
+	if cache > 5 {
+		return 1 << 20
+	}
+	return 1 << 17
+}

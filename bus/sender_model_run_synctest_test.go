@@ -81,7 +81,7 @@ type senderBook struct {
 func newSenderRun(t *testing.T, c senderCase) *senderRun {
 	r := &senderRun{t: t, bed: newBed(t)}
 	r.bed.broken = c.broken
-	r.cfg = bus.SenderConfig{Sending: bus.Sending{PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, CacheMessages: c.cache}}
+	r.cfg = bus.SenderConfig{Sending: bus.Sending{PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: modelPool(c.cache), CacheMessages: c.cache}}
 	if !c.lazy {
 		all, err := tags.Range(0, modelTags-1)
 		must(t, err)

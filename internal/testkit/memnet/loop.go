@@ -25,6 +25,7 @@ type Loop struct {
 	done chan struct{} // closed when the goroutine has ended
 
 	goroutine atomic.Uint64
+	calls     atomic.Bool // a function
 
 	mu     sync.Mutex
 	queue  []func()
@@ -62,7 +63,9 @@ func (l *Loop) Post(f func()) bool {
 }
 
 // OnLoop reports whether the caller runs on the loop's goroutine.
-func (l *Loop) OnLoop() bool { return goroutine.ID() == l.id() }
+//
+// A loop that waits calls nothing: then the number of the caller, which takes a while to find out, is another.
+func (l *Loop) OnLoop() bool { return l.calls.Load() && goroutine.ID() == l.id() }
 
 // id returns the number of the loop's goroutine.
 func (l *Loop) id() uint64 { return l.goroutine.Load() }
@@ -136,7 +139,9 @@ func (l *Loop) run() {
 			close(l.done)
 			return
 		case f != nil:
+			l.calls.Store(true)
 			f()
+			l.calls.Store(false)
 		case wait < 0:
 			<-l.wake
 		default:
