@@ -11,11 +11,8 @@ package stuck
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
-
-	"tagbus/internal/sanitize"
 )
 
 // Patience is how long a call may take before it is said that the file system does not
@@ -28,39 +25,6 @@ const (
 	again   = time.Minute
 	lasting = 10 * Patience
 )
-
-// Note is what is to be said of a file.
-type Note struct {
-	Path  string
-	Flag  string        // which named it, as Named has it; "": that is not known
-	Pipe  bool          // it is a FIFO or a device that is to be read to its end
-	Since time.Time     // when the call began that does not return
-	Took  time.Duration // the file system answers again, after so long; 0: it does not answer
-}
-
-// Text says that the file is waited for.
-func (n Note) Text() string {
-	if n.Pipe {
-		return fmt.Sprintf("waiting for the end of %s, which is a pipe or a device: write to it, or name a file", n.file())
-	}
-	return fmt.Sprintf("waiting for %s: its file system does not answer", n.file())
-}
-
-// file returns the path, and the flag behind it.
-func (n Note) file() string {
-	if n.Flag == "" {
-		return sanitize.Text(n.Path)
-	}
-	return sanitize.Text(n.Path) + " (" + n.Flag + ")"
-}
-
-// String returns the text, with the time.
-func (n Note) String() string {
-	if n.Took > 0 {
-		return fmt.Sprintf("%s: its file system answers again, after %v", n.file(), n.Took.Round(100*time.Millisecond))
-	}
-	return n.Text() + ", since " + n.Since.Format(time.TimeOnly)
-}
 
 // wait is a call that has not returned.
 type wait struct {

@@ -8,11 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/identity"
 	"tagbus/internal/backoff"
-	"tagbus/tags"
 )
 
 // What proofs are made and judged by.
@@ -27,37 +25,6 @@ const (
 	maxPeers  = 1 << 10 // verified chains that are remembered
 	maxTold   = 1 << 10 // texts of problems
 )
-
-// Access is what says which tags a signer may announce. An *access.Access and a bus.Access are
-// ones.
-//
-// Threads: any, for all methods. Blocks: never.
-type Access interface {
-	// Split divides tags into those with which a principal may do something, and the others.
-	Split(who identity.Principal, action acl.Action, asked tags.Set) (may, mayNot tags.Set)
-
-	// Explain returns one line that says why a principal may not do something with a tag.
-	Explain(who identity.Principal, action acl.Action, tag tags.Tag) string
-
-	// Watch calls changed, on a goroutine of its own, each time certificates or policy may
-	// have changed, until stop, which returns when changed does not run.
-	Watch(changed func()) (stop func())
-}
-
-// Config says with what is signed, and what is believed.
-type Config struct {
-	// Identity has the key that signs, and decides which certificates of others count.
-	Identity *identity.Store
-
-	// Access decides which tags a signer may announce.
-	Access Access
-
-	// KeepOpen makes Close leave the directory that was wrapped open.
-	KeepOpen bool
-
-	// Now returns the time. nil: time.Now.
-	Now func() time.Time
-}
 
 // Directory signs what is announced through it, and shows what others have signed. Wrap makes
 // one.
