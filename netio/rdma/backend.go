@@ -33,7 +33,7 @@ type backend struct {
 	place   place
 	devices devices
 
-	group    *group       // of those that share what one accepts
+	siblings *siblings    // of those that share what one accepts
 	load     atomic.Int64 // endpoints, and requests on their way here
 	arrivals spread.Arrivals[*arrival]
 
@@ -53,10 +53,10 @@ type backend struct {
 	sockets bool // and their addresses are those of the internet
 }
 
-func open(loop *reactor.EventLoop, cfg Config, at place, h netio.Handler, i *fi.Info, g *group) (netio.Backend, error) {
+func open(loop *reactor.EventLoop, cfg Config, at place, h netio.Handler, i *fi.Info, all *siblings) (netio.Backend, error) {
 	b := &backend{
 		place:     at,
-		group:     g,
+		siblings:  all,
 		rdm:       i.EPType() == fi.EPRDM,
 		sockets:   i.HasSocketAddrs(),
 		config:    cfg,
@@ -69,7 +69,7 @@ func open(loop *reactor.EventLoop, cfg Config, at place, h netio.Handler, i *fi.
 		b.crossing.free()
 		return nil, err
 	}
-	g.backends = append(g.backends, b)
+	all.backends = append(all.backends, b)
 	return b, nil
 }
 

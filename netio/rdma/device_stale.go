@@ -40,7 +40,7 @@ func (n *device) tried(err error) error {
 func (d *devices) removed(n *device) {
 	if !n.stale {
 		d.retire(n, "a device was removed: it is opened again for the next endpoint")
-		d.backend.group.others(d.backend, func(b *backend) { b.devices.closeIdle() })
+		d.backend.siblings.others(d.backend, func(b *backend) { b.devices.closeIdle() })
 	}
 }
 

@@ -130,7 +130,7 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	if !e.spoiled || b.SharedPool() != nil {
 		e.RetirePool()
 	}
-	if before != reported || !b.group.spread {
+	if before != reported || !b.siblings.spread {
 		e.Forgotten()
 	}
 	if before == reported { // else the backend or the listen endpoint closes, and no callback follows
@@ -142,7 +142,7 @@ func (e *endpoint) finishEnd(before state, cause error) {
 // Forgotten implements spread.Inner.
 func (e *endpoint) Forgotten() {
 	if e.listener != nil {
-		e.backend.group.accepted.Add(-1)
+		e.backend.siblings.accepted.Add(-1)
 	}
 }
 

@@ -111,7 +111,7 @@ func (h *hub) asked(f frame, rest []byte) {
 	}
 	switch {
 	case l == nil || l.IsClosed():
-	case int(b.group.accepted.Load()) >= b.config.MaxEndpoints:
+	case int(b.siblings.accepted.Load()) >= b.config.MaxEndpoints:
 		b.Counters.AcceptShed.Add(1)
 	default:
 		e, err := l.acceptBond(peer, f.value, from.raw)
@@ -138,7 +138,7 @@ func (l *listenEndpoint) acceptBond(peer greeting, number uint64, raw string) (*
 		return nil, err
 	}
 	e.listener, e.peer, e.to = l, peer, number
-	b.group.accepted.Add(1)
+	b.siblings.accepted.Add(1)
 	b.add(e)
 	if err := e.join(l.hub, []byte(raw)); err != nil {
 		return e, err

@@ -13,7 +13,7 @@ import (
 // end stops listening, and closes what was accepted.
 func (l *listenEndpoint) end() {
 	l.stop()
-	l.backend.group.closeAccepted(l)
+	l.backend.siblings.closeAccepted(l)
 }
 
 // stop stops listening.
@@ -53,7 +53,7 @@ func (l *listenEndpoint) releasePools() {
 func (l *listenEndpoint) closePEP() {
 	l.answering.Lock()
 	defer l.answering.Unlock()
-	l.backend.group.takeBack(l)
+	l.backend.siblings.takeBack(l)
 	l.rejectRest()
 	l.closeObjects()
 }

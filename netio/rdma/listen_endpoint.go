@@ -153,10 +153,10 @@ func (l *listenEndpoint) onEvent(ev *fi.Event) {
 	case l.IsClosed() || l.absence.away:
 	case !ok:
 		b.Counters.BadMessages.Add(1)
-	case int(b.group.accepted.Load()) >= b.config.MaxEndpoints:
+	case int(b.siblings.accepted.Load()) >= b.config.MaxEndpoints:
 		b.Counters.AcceptShed.Add(1)
 	default:
-		b.group.assign(l, ev.Info, peer)
+		b.siblings.assign(l, ev.Info, peer)
 		return
 	}
 	_ = l.pep.Reject(ev.Info) // fails only if the other side has gone
@@ -177,7 +177,7 @@ func (b *backend) accept(l *listenEndpoint, i *fi.Info, peer greeting) {
 		b.Counters.AcceptErrors.Add(1)
 		b.refusals.refused(b.config.Logger, time.Now(), i.RemoteAddr(), err)
 		if e == nil {
-			b.group.accepted.Add(-1)
+			b.siblings.accepted.Add(-1)
 		} else {
 			e.end(nil)
 		}

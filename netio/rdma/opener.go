@@ -28,7 +28,7 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 			return nil, err
 		}
 		defer info.Free()
-		return open(loop, cfg, at, h, info, &group{})
+		return open(loop, cfg, at, h, info, &siblings{})
 	}
 }
 

@@ -42,7 +42,7 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 		}
 		cfg := cfg.withDefaults() // the opener may be used by several goroutines
 		cfg.warn()
-		return open(loop, cfg, h, newGroup(&cfg, false))
+		return open(loop, cfg, h, newSiblings(&cfg, false))
 	}
 }
 
@@ -67,8 +67,8 @@ type backend struct {
 	trouble   trouble.Trouble // of serving what was accepted
 	secured   trouble.Trouble // of making it secure
 
-	group *group       // of those that share what one accepts
-	load  atomic.Int64 // endpoints, and connections on their way here
+	siblings *siblings    // of those that share what one accepts
+	load     atomic.Int64 // endpoints, and connections on their way here
 
 	arrivals spread.Arrivals[arrival]
 
@@ -77,8 +77,8 @@ type backend struct {
 	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
 
-func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, g *group) (netio.Backend, error) {
-	b := &backend{config: cfg, group: g}
+func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, all *siblings) (netio.Backend, error) {
+	b := &backend{config: cfg, siblings: all}
 	b.trimming.F = b.trim
 	b.sender.most = batchBytes
 	var err error
@@ -97,7 +97,7 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, g *group) (netio
 		b.freeMemory()
 		return nil, errors.Join(err, unix.Close(b.spare))
 	}
-	g.backends = append(g.backends, b)
+	all.backends = append(all.backends, b)
 	return b, nil
 }
 

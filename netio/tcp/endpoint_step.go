@@ -133,7 +133,7 @@ func (e *endpoint) end(cause error) {
 	e.queue.release()
 	e.state = ended
 	e.release()
-	if before != reported || !b.group.spread {
+	if before != reported || !b.siblings.spread {
 		e.Forgotten()
 	}
 	if before <= securing {
@@ -148,7 +148,7 @@ func (e *endpoint) end(cause error) {
 // Forgotten implements spread.Inner.
 func (e *endpoint) Forgotten() {
 	if e.listener != nil {
-		e.backend.group.accepted.Add(-1)
+		e.backend.siblings.accepted.Add(-1)
 	}
 }
 

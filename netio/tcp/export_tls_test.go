@@ -21,12 +21,12 @@ const ParkedPerPlace = mutual.ParkedPerPlace
 // Handshakes returns how many handshakes of accepted connections have a place, wait in
 // line, and go on without a place.
 func Handshakes(b netio.Backend) (busy, waiting, parked int) {
-	return b.(*backend).group.accepts.Count()
+	return b.(*backend).siblings.accepts.Count()
 }
 
 // Strangers returns how many accepted connections are not secure yet.
 func Strangers(b netio.Backend) int {
-	all := &b.(*backend).group.strangers
+	all := &b.(*backend).siblings.strangers
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.list.Len()
@@ -52,17 +52,17 @@ func Answer(ep netio.Endpoint, n int) error {
 
 // Exhaust takes all processor time of strangers from a backend for a while.
 func Exhaust(b netio.Backend, lasts time.Duration) {
-	b.(*backend).group.ration.Tune(0, func(rate float64) time.Duration {
+	b.(*backend).siblings.ration.Tune(0, func(rate float64) time.Duration {
 		return -time.Duration(float64(lasts) * rate) // below what handshakes let it be
 	})
 }
 
 // Starve gives a backend so little processor time for strangers that few of them are let in at once.
 func Starve(b netio.Backend, processors float64) {
-	b.(*backend).group.ration.Tune(processors, func(rate float64) time.Duration { return time.Duration(rate * float64(time.Second/2)) })
+	b.(*backend).siblings.ration.Tune(processors, func(rate float64) time.Duration { return time.Duration(rate * float64(time.Second/2)) })
 }
 
 // Spare gives a backend so much processor time for strangers that none of them waits for it.
 func Spare(b netio.Backend) {
-	b.(*backend).group.ration.Tune(1e6, func(float64) time.Duration { return time.Second })
+	b.(*backend).siblings.ration.Tune(1e6, func(float64) time.Duration { return time.Second })
 }

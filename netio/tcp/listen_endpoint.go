@@ -101,7 +101,7 @@ func (l *listenEndpoint) accept() {
 			l.restored()
 			return
 		case unix.EMFILE, unix.ENFILE:
-			if b.group.strangers.displace() {
+			if b.siblings.strangers.displace() {
 				b.Counters.AcceptShed.Add(1)
 				b.Enqueue(l) // behind the end of the stranger, whose descriptor is free then
 				return
@@ -126,14 +126,14 @@ func (l *listenEndpoint) accept() {
 // adopt makes an endpoint of an accepted connection.
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
-	if int(b.group.accepted.Load()) >= b.config.MaxEndpoints {
+	if int(b.siblings.accepted.Load()) >= b.config.MaxEndpoints {
 		b.Counters.AcceptShed.Add(1) // this one, or a stranger in its place
-		if !b.group.strangers.displace() {
+		if !b.siblings.strangers.displace() {
 			_ = unix.Close(fd)
 			return
 		}
 	}
-	b.group.assign(l, fd, remote)
+	b.siblings.assign(l, fd, remote)
 }
 
 // serve makes an endpoint of a connection that l has accepted.
@@ -150,7 +150,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 		e.registration, err = b.EventLoop.Register(fd, edges, e)
 	}
 	if err != nil {
-		b.group.accepted.Add(-1)
+		b.siblings.accepted.Add(-1)
 		b.Counters.AcceptErrors.Add(1)
 		if failed, tell := b.trouble.Fail(); tell {
 			b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "failed", failed, "err", err)
@@ -226,7 +226,7 @@ func (l *listenEndpoint) end() {
 			break
 		}
 	}
-	b.group.closeAccepted(l)
+	b.siblings.closeAccepted(l)
 }
 
 // shut closes the socket.

@@ -61,7 +61,7 @@ func newSecure(e *endpoint, dialled bool) *secure {
 		s.wire.room = math.MaxInt
 	}
 	s.wire.Yield = func() { s.desk().Park(&s.visitor) }
-	s.work = mutual.Work{Ration: e.backend.group.ration, Free: dialled}
+	s.work = mutual.Work{Ration: e.backend.siblings.ration, Free: dialled}
 	s.wire.Work = &s.work
 	return s
 }
@@ -75,9 +75,9 @@ func (s *secure) start() {
 // desk returns the one for handshakes of its kind.
 func (s *secure) desk() *mutual.Desk {
 	if s.dialled {
-		return &s.endpoint.backend.group.dials
+		return &s.endpoint.backend.siblings.dials
 	}
-	return &s.endpoint.backend.group.accepts
+	return &s.endpoint.backend.siblings.accepts
 }
 
 // open reads openBytes or openRecords, whichever is less, and opens the records into room,

@@ -45,7 +45,7 @@ func (e *endpoint) secureAccepted() {
 	e.secure = newSecure(e, false)
 	e.secure.silence.F = func() { e.insecure(errMute) }
 	e.backend.Alarms.Set(&e.secure.silence, e.backend.config.TLS.HandshakeTimeout)
-	e.backend.group.strangers.add(e.secure)
+	e.backend.siblings.strangers.add(e.secure)
 	e.Schedule(toSecure)
 }
 
@@ -132,7 +132,7 @@ func (e *endpoint) secured() {
 		e.backend.Alarms.Cancel(&e.dial.timeout)
 		e.backend.Counters.Opened.Add(1)
 	default:
-		e.backend.group.strangers.remove(s)
+		e.backend.siblings.strangers.remove(s)
 		e.backend.Counters.Accepted.Add(1)
 		if failed, lasted, tell := e.backend.secured.End(); tell {
 			e.backend.config.Logger.Info("tcp: accepted connections are secure again", "failed", failed, "after", lasted)
@@ -171,7 +171,7 @@ func (e *endpoint) releaseSecure() (inOrder bool) {
 			_, inOrder, _ = s.wire.push(e.fd)
 		}
 	} else {
-		b.group.strangers.remove(s)
+		b.siblings.strangers.remove(s)
 		s.desk().Forget(&s.visitor)
 	}
 	s.wire.shut(netio.ErrClosed)

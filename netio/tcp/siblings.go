@@ -44,10 +44,10 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 		}
 		cfg := cfg.withDefaults()
 		cfg.warn()
-		g := newGroup(&cfg, true)
+		all := newSiblings(&cfg, true)
 		openers := make([]netio.Opener, len(workers))
 		for i, w := range workers {
-			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, h, g) }
+			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, h, all) }
 		}
 		b, err := spread.Open(loop, h, openers, ErrCallbackPanicked)
 		if err != nil {
@@ -57,8 +57,8 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 	}
 }
 
-// group is the backends that share what the first of them accepts: mostly one.
-type group struct {
+// siblings are the backends that share what the first of them accepts: mostly one.
+type siblings struct {
 	spread   bool         // they are those of a spread.Backend
 	backends []*backend   // fixed before anything is accepted
 	accepted atomic.Int64 // endpoints of all, down to the last callback
@@ -69,24 +69,24 @@ type group struct {
 	strangers strangers
 }
 
-// newGroup returns a group for backends with this configuration.
-func newGroup(c *Config, several bool) *group {
-	g := &group{spread: several}
+// newSiblings returns those of backends with this configuration.
+func newSiblings(c *Config, several bool) *siblings {
+	all := &siblings{spread: several}
 	if c.TLS != nil {
-		g.ration = mutual.NewRation(runtime.GOMAXPROCS(0), time.Now)
-		g.accepts = mutual.Desk{Places: c.TLS.MaxHandshakes, Ration: g.ration, Accepts: true}
-		g.dials = mutual.Desk{Places: c.TLS.MaxHandshakes, Ration: g.ration}
+		all.ration = mutual.NewRation(runtime.GOMAXPROCS(0), time.Now)
+		all.accepts = mutual.Desk{Places: c.TLS.MaxHandshakes, Ration: all.ration, Accepts: true}
+		all.dials = mutual.Desk{Places: c.TLS.MaxHandshakes, Ration: all.ration}
 	}
-	return g
+	return all
 }
 
 // assign gives a connection that l has accepted to the backend with the fewest
 // endpoints, of several to l's own if it is among them.
-func (g *group) assign(l *listenEndpoint, fd int, remote netip.AddrPort) {
-	g.accepted.Add(1)
+func (all *siblings) assign(l *listenEndpoint, fd int, remote netip.AddrPort) {
+	all.accepted.Add(1)
 	for {
 		b := l.backend
-		for _, other := range g.backends {
+		for _, other := range all.backends {
 			if other.load.Load() < b.load.Load() && !other.arrivals.Closed() {
 				b = other
 			}
@@ -134,14 +134,14 @@ func (b *backend) arrive() {
 func (b *backend) declineArrivals() {
 	b.arrivals.Close()
 	for _, c := range b.arrivals.Take() {
-		b.group.accepted.Add(-1)
+		b.siblings.accepted.Add(-1)
 		_ = unix.Close(c.fd)
 	}
 }
 
 // closeAccepted closes what l has accepted, on all loops.
-func (g *group) closeAccepted(l *listenEndpoint) {
-	for _, b := range g.backends {
+func (all *siblings) closeAccepted(l *listenEndpoint) {
+	for _, b := range all.backends {
 		if b == l.backend {
 			b.closeAccepted(l)
 			continue

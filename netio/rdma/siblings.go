@@ -42,10 +42,10 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 			return nil, err
 		}
 		defer info.Free()
-		g := &group{spread: true}
+		all := &siblings{spread: true}
 		openers := make([]netio.Opener, len(workers))
 		for i, w := range workers {
-			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, at, h, info, g) }
+			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, at, h, info, all) }
 		}
 		b, err := spread.Open(loop, h, openers, ErrCallbackPanicked)
 		if err != nil {
@@ -63,8 +63,8 @@ func (c Config) validateSpread() error {
 	return nil
 }
 
-// group is the backends that share what the first of them accepts: mostly one.
-type group struct {
+// siblings are the backends that share what the first of them accepts: mostly one.
+type siblings struct {
 	spread   bool         // they are those of a spread.Backend
 	backends []*backend   // fixed before anything is accepted
 	accepted atomic.Int64 // endpoints of all, down to the last callback
@@ -79,11 +79,11 @@ type arrival struct {
 
 // assign gives a request to the backend with the fewest endpoints, of several to l's
 // own if it is among them.
-func (g *group) assign(l *listenEndpoint, i *fi.Info, peer greeting) {
-	g.accepted.Add(1)
+func (all *siblings) assign(l *listenEndpoint, i *fi.Info, peer greeting) {
+	all.accepted.Add(1)
 	for {
 		b := l.backend
-		for _, other := range g.backends {
+		for _, other := range all.backends {
 			if other.load.Load() < b.load.Load() && !other.arrivals.Closed() {
 				b = other
 			}
@@ -127,20 +127,20 @@ func (b *backend) answer(a *arrival, answer func(*listenEndpoint, *fi.Info, gree
 }
 
 // takeBack refuses the requests of l that are on their way to other loops. answering is held.
-func (g *group) takeBack(l *listenEndpoint) {
-	for _, b := range g.backends {
+func (all *siblings) takeBack(l *listenEndpoint) {
+	for _, b := range all.backends {
 		for _, a := range b.arrivals.Waiting() {
 			if a.listener == l && b.arrivals.Remove(a) {
 				b.load.Add(-1)
-				g.refuse(l, a.info, a.peer)
+				all.refuse(l, a.info, a.peer)
 			}
 		}
 	}
 }
 
 // refuse refuses a request that counts as accepted.
-func (g *group) refuse(l *listenEndpoint, i *fi.Info, _ greeting) {
-	g.accepted.Add(-1)
+func (all *siblings) refuse(l *listenEndpoint, i *fi.Info, _ greeting) {
+	all.accepted.Add(-1)
 	_ = l.pep.Reject(i) // fails only if the other side has gone
 }
 
@@ -148,13 +148,13 @@ func (g *group) refuse(l *listenEndpoint, i *fi.Info, _ greeting) {
 func (b *backend) declineArrivals() {
 	b.arrivals.Close()
 	for _, a := range b.arrivals.Waiting() {
-		b.answer(a, b.group.refuse)
+		b.answer(a, b.siblings.refuse)
 	}
 }
 
 // others has f run in a step of each other backend, if there are any and their loops run.
-func (g *group) others(b *backend, f func(*backend)) {
-	for _, other := range g.backends {
+func (all *siblings) others(b *backend, f func(*backend)) {
+	for _, other := range all.backends {
 		if other != b {
 			other.EventLoop.Post(func() {
 				other.Turn.Lock()
@@ -168,9 +168,9 @@ func (g *group) others(b *backend, f func(*backend)) {
 }
 
 // closeAccepted closes what l has accepted, on all loops.
-func (g *group) closeAccepted(l *listenEndpoint) {
+func (all *siblings) closeAccepted(l *listenEndpoint) {
 	l.backend.closeAccepted(l)
-	g.others(l.backend, func(b *backend) { b.closeAccepted(l) })
+	all.others(l.backend, func(b *backend) { b.closeAccepted(l) })
 }
 
 // closeAccepted closes what l has accepted and this backend serves.
