@@ -95,12 +95,7 @@ func (c *Command) watch(ctx context.Context, e *tool.Env, l *looker, before []Fi
 }
 
 // statusOf returns nil if nothing is worse than a note.
-func statusOf(all []Finding) error {
-	if code := statusFor(worst(all)); code != 0 {
-		return &tool.StatusError{Code: code}
-	}
-	return nil
-}
+func statusOf(all []Finding) error { return tool.Status(statusFor(worst(all))) }
 
 // Defaults of --expiry.
 const (

@@ -49,3 +49,19 @@ func AddLosses(a, b bus.Losses) bus.Losses {
 		Ended: a.Ended + b.Ended, LeftOut: a.LeftOut + b.LeftOut,
 	}
 }
+
+// LostText says how many messages were lost, by what, how many a policy has left out, and of how
+// many nothing is known.
+func LostText(lost uint64, l bus.Losses, unconfirmed uint64) string {
+	text := units.FormatCount(lost) + " lost"
+	if causes := Causes(l); causes != "" {
+		text += " (" + causes + ")"
+	}
+	if l.LeftOut > 0 {
+		text += ", " + units.FormatCount(l.LeftOut) + " left out"
+	}
+	if unconfirmed > 0 {
+		text += ", " + units.FormatCount(unconfirmed) + " unconfirmed"
+	}
+	return text
+}

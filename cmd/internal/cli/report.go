@@ -130,6 +130,51 @@ func (c *Console) Conclude(code int, data io.Writer, summary func(code int, err 
 	return code
 }
 
+// Conclusion is how a run has ended. The summary of a command embeds it.
+type Conclusion struct {
+	Exit  int    `json:"exit"`
+	Error string `json:"error,omitempty"`
+}
+
+// Summary is what is said of a run at its end: a line to people, and an object to programs. It
+// embeds a Conclusion.
+type Summary interface {
+	fmt.Stringer
+	conclusion() *Conclusion
+}
+
+func (c *Conclusion) conclusion() *Conclusion { return c }
+
+// Failed notes why a run has failed in what is said at its end, and says it.
+//
+//   - code: exit code for err.
+//   - err: nil: the run has not failed.
+func (c *Console) Failed(sum Summary, code int, err error) {
+	end := sum.conclusion()
+	if end.Exit = code; err != nil {
+		end.Error = Text(err)
+		c.Fail(err)
+	}
+}
+
+// Report says how a run went, ends the console, and returns the exit code.
+//
+//   - json: as an object.
+//   - data: where that goes; see Conclude.
+func (c *Console) Report(sum Summary, json bool, data io.Writer) int {
+	end := sum.conclusion()
+	if !json {
+		c.Summary(sum)
+		return c.End(end.Exit)
+	}
+	return c.Conclude(end.Exit, data, func(code int, err error) any {
+		if end.Exit = code; err != nil {
+			end.Error = Text(err)
+		}
+		return sum
+	})
+}
+
 // text returns a record as the console would write it.
 func (c *Console) text(q queued) string {
 	var b strings.Builder

@@ -25,8 +25,7 @@ type summary struct {
 	Program    string     `json:"program"`
 	Directions []standing `json:"directions"` // with --both that from TO to FROM is the second
 	Ended      string     `json:"ended"`      // signal, duration or error
-	Exit       int        `json:"exit"`
-	Error      string     `json:"error,omitempty"`
+	cli.Conclusion
 }
 
 // String returns the summary as a line.
@@ -48,7 +47,7 @@ func (s summary) failing() (n uint64) {
 
 // report says how the run went. It closes the console.
 func (r *run) report(err error) error {
-	s := summary{Program: name, Ended: r.ended, Exit: tool.Code(err)}
+	s := summary{Program: name, Ended: r.ended}
 	for i := range r.copiers {
 		s.Directions = append(s.Directions, r.standing(i))
 	}
@@ -57,26 +56,7 @@ func (r *run) report(err error) error {
 		s.Ended = "error"
 	case s.failing() > 0:
 		err = fmt.Errorf("%s could not be written: the lines above have the cause", entries(s.failing()))
-		s.Exit = cli.ExitFailed
 	}
-	if err != nil {
-		s.Error = cli.Text(err)
-		r.console.Fail(err)
-	}
-	var code int
-	if r.env.JSON {
-		code = r.console.Conclude(s.Exit, r.env.Out, func(code int, err error) any {
-			if s.Exit = code; err != nil {
-				s.Error = cli.Text(err)
-			}
-			return s
-		})
-	} else {
-		r.console.Summary(s)
-		code = r.console.End(s.Exit)
-	}
-	if code == cli.ExitDone {
-		return nil
-	}
-	return &tool.StatusError{Code: code}
+	r.console.Failed(&s, tool.Code(err), err)
+	return tool.Status(r.console.Report(&s, r.env.JSON, r.env.Out))
 }

@@ -3,6 +3,8 @@
 package overview
 
 import (
+	"net/netip"
+	"slices"
 	"time"
 
 	"tagbus/bus/state"
@@ -99,7 +101,7 @@ func (x *judged) resent() {
 				before = q.Path
 			}
 		}
-		if problem, bad := x.pathProblem(*p.Path, before, p.Since); bad {
+		if problem, bad := x.pathProblem(*p.Path, before, p.Since); bad && !x.withinHost(p) {
 			x.of(p, problem)
 		}
 	}
@@ -111,6 +113,17 @@ func (x *judged) resent() {
 		problem.Culprit, problem.Witness = x.self, x.self
 		x.all = append(x.all, problem)
 	}
+}
+
+// withinHost reports whether no network is between a peer and this instance: what is sent again there tells that
+// one of the two stood still.
+func (x *judged) withinHost(p *state.Peer) bool {
+	at, err := netip.ParseAddrPort(p.Address)
+	if err != nil {
+		return false
+	}
+	ip := at.Addr().Unmap()
+	return ip.IsLoopback() || slices.ContainsFunc(x.row.Entry.Addresses, func(own netip.AddrPort) bool { return own.Addr().Unmap() == ip })
 }
 
 // pathProblem returns what is wrong with a way.

@@ -96,9 +96,5 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if hurry == nil {
 		hurry = context.WithoutCancel(ctx)
 	}
-	code := publish.Run(ctx, hurry, name, flags, e.Streams)
-	if code == cli.ExitDone {
-		return nil
-	}
-	return &tool.StatusError{Code: code}
+	return tool.Status(publish.Run(ctx, hurry, name, flags, e.Streams))
 }

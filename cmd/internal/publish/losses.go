@@ -71,26 +71,10 @@ func (r *run) saySubscribers(all []subscriberSummary) {
 			}
 		default:
 			fields := append(cli.PeerFields(&s.peer), slog.String("policy", s.Policy), slog.Uint64("count", s.losses.Lost()))
-			r.console.Tell(level, "losses", fields, "%v, %s: %s sent, %s%s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed), s.Dropped.text("its own queue", "its handlers"))
+			r.console.Tell(level, "losses", fields, "%v, %s: %s sent, %s%s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), cli.LostText(s.losses.Lost(), s.losses, s.Unconfirmed), s.Dropped.text("its own queue", "its handlers"))
 		}
 	}
 	if rest > 0 {
 		r.console.Tell(restLevel, "losses", nil, "%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
 	}
-}
-
-// lostText says how many messages were lost, and by what, and of how many that is
-// not known.
-func lostText(l bus.Losses, unconfirmed uint64) string {
-	text := units.FormatCount(l.Lost()) + " lost"
-	if causes := cli.Causes(l); causes != "" {
-		text += " (" + causes + ")"
-	}
-	if l.LeftOut > 0 {
-		text += ", " + units.FormatCount(l.LeftOut) + " left out"
-	}
-	if unconfirmed > 0 {
-		text += ", " + units.FormatCount(unconfirmed) + " unconfirmed"
-	}
-	return text
 }

@@ -30,8 +30,7 @@ type summary struct {
 	Refused           uint64  `json:"refused"`                  // with --send: receivers that deny tags, or that this command denies
 	Unacknowledged    uint64  `json:"unacknowledged,omitempty"` // with --ack
 	Ended             string  `json:"ended"`                    // end of input, count, duration, signal or error
-	Exit              int     `json:"exit"`
-	Error             string  `json:"error,omitempty"`
+	cli.Conclusion
 
 	LostBy      cli.LossCounts      `json:"lost_by"`
 	Unconfirmed uint64              `json:"unconfirmed"` // lost or received: their subscribers have gone without saying so
@@ -62,9 +61,7 @@ func (d dropped) text(queue, handlers string) (text string) {
 // report says how the run went and returns the exit code.
 func (r *run) report(err error, s cli.Streams) int {
 	err = errors.Join(err, r.presence.Refusal("receiver"))
-	code := cli.Code(err)
 	if err != nil {
-		r.console.Fail(err)
 		r.ended = "error"
 	}
 	sum := summary{
@@ -73,10 +70,11 @@ func (r *run) report(err error, s cli.Streams) int {
 		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
 		Refused:        r.presence.Refused(),
 		Unacknowledged: r.unacked.Load(),
-		Ended:          r.ended, Exit: code,
-		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
+		Ended:          r.ended,
+		LostBy:         cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
 	}
 	sum.Lost, sum.Unconfirmed = sum.losses.Lost(), r.stats.Unconfirmed
+	r.console.Failed(&sum, cli.Code(err), err)
 	r.saySubscribers(sum.Subscribers)
 	if r.producer != nil {
 		sum.Instance = r.producer.Instance()
@@ -84,21 +82,10 @@ func (r *run) report(err error, s cli.Streams) int {
 			r.console.Warn("%s", deserted(r.where(), r.refused.Load()))
 		}
 	}
-	if err != nil {
-		sum.Error = cli.Text(err)
+	if r.producer == nil && err != nil && !r.flags.JSON { // nothing was begun
+		return r.console.End(sum.Exit)
 	}
-	if !r.flags.JSON {
-		if r.producer != nil || err == nil {
-			r.console.Summary(sum)
-		}
-		return r.console.End(code)
-	}
-	return r.console.Conclude(code, s.Out, func(code int, err error) any {
-		if sum.Exit = code; err != nil {
-			sum.Error = cli.Text(err)
-		}
-		return sum
-	})
+	return r.console.Report(&sum, r.flags.JSON, s.Out)
 }
 
 // String returns the summary as a line for people.
@@ -106,7 +93,7 @@ func (s summary) String() string {
 	line := fmt.Sprintf("%s, %s in %s: %s, %s, %s",
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
-		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.losses, s.Unconfirmed))
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), cli.LostText(s.losses.Lost(), s.losses, s.Unconfirmed))
 	return line + s.Dropped.text("subscribers' own queues", "their handlers") + "; ended by " + s.Ended
 }
 
@@ -135,7 +122,7 @@ func (r *run) liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string
 	}
 	return fmt.Sprintf("%s, %s, %s, %s, %s, buffers %d of %d free (least %d)",
 		units.FormatByteRate(bytes.Rate(st.Bytes)), units.FormatRate(messages.Rate(st.Messages)), units.FormatNumber(st.Messages, "message"),
-		lostText(st.Losses, st.Unconfirmed), units.FormatNumber(len(st.Subscribers), peers),
+		cli.LostText(st.Losses.Lost(), st.Losses, st.Unconfirmed), units.FormatNumber(len(st.Subscribers), peers),
 		st.PagesFree, st.Pages, st.MinPagesFree)
 }
 

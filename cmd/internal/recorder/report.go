@@ -40,8 +40,7 @@ type summary struct {
 	Policy            string         `json:"policy"`
 	Codec             string         `json:"codec"`
 	Ended             string         `json:"ended"` // count, goodbye, duration, signal, disk or error
-	Exit              int            `json:"exit"`
-	Error             string         `json:"error,omitempty"`
+	cli.Conclusion
 
 	losses  bus.Losses
 	refusal error // what is denied; nil: nothing
@@ -54,27 +53,8 @@ func (r *run) report(err error) error {
 	if err == nil {
 		err = r.shortcoming(s)
 	}
-	s.Exit = tool.Code(err)
-	if err != nil {
-		s.Error = cli.Text(err)
-		r.console.Fail(err)
-	}
-	var code int
-	if r.env.JSON {
-		code = r.console.Conclude(s.Exit, r.env.Out, func(code int, err error) any {
-			if s.Exit = code; err != nil {
-				s.Error = cli.Text(err)
-			}
-			return s
-		})
-	} else {
-		r.console.Summary(s)
-		code = r.console.End(s.Exit)
-	}
-	if code == cli.ExitDone {
-		return nil
-	}
-	return &tool.StatusError{Code: code}
+	r.console.Failed(&s, tool.Code(err), err)
+	return tool.Status(r.console.Report(&s, r.env.JSON, r.env.Out))
 }
 
 // summary returns what the run has recorded. It is called at its end.

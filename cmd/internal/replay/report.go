@@ -35,8 +35,7 @@ type summary struct {
 	Refusals          uint64         `json:"refusals"`    // times that there was no room
 	Subscriptions     int64          `json:"subscriptions"`
 	Ended             string         `json:"ended"` // end of recording, signal or error
-	Exit              int            `json:"exit"`
-	Error             string         `json:"error,omitempty"`
+	cli.Conclusion
 
 	losses bus.Losses
 	late   latency.Summary
@@ -65,35 +64,17 @@ type recorded struct {
 // report says how the run went.
 func (r *run) report(err error) error {
 	s := r.summary()
-	s.Exit = tool.Code(err)
-	if err != nil {
-		r.console.Fail(err)
-		s.Error = cli.Text(err)
-		if s.Ended == "" {
-			s.Ended = "error"
-		}
+	r.console.Failed(&s, tool.Code(err), err)
+	if err != nil && s.Ended == "" {
+		s.Ended = "error"
 	}
 	if s.Messages > 0 && s.Subscriptions == 0 {
 		r.console.Warn("%s", r.deserted())
 	}
-	var code int
-	if r.env.JSON {
-		code = r.console.Conclude(s.Exit, r.env.Out, func(code int, err error) any {
-			if s.Exit = code; err != nil {
-				s.Error = cli.Text(err)
-			}
-			return s
-		})
-	} else {
-		if r.publisher != nil || err == nil { // otherwise nothing was begun
-			r.console.Summary(s)
-		}
-		code = r.console.End(s.Exit)
+	if r.publisher == nil && err != nil && !r.env.JSON { // nothing was begun
+		return tool.Status(r.console.End(s.Exit))
 	}
-	if code == cli.ExitDone {
-		return nil
-	}
-	return &tool.StatusError{Code: code}
+	return tool.Status(r.console.Report(&s, r.env.JSON, r.env.Out))
 }
 
 // summary returns what the run has done. It is called at its end.
@@ -125,7 +106,7 @@ func (s summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s, %s in %s: %s, %s, %s", units.FormatNumber(s.Messages, "message"), units.FormatNumber(s.Recorded.Tags, "tag"),
 		units.FormatBytes(float64(s.Bytes)), units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
-		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.losses, s.Unconfirmed))
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), cli.LostText(s.losses.Lost(), s.losses, s.Unconfirmed))
 	if s.Late != nil && s.late.Messages > 0 {
 		fmt.Fprintf(&b, "; late p50 %s, p99 %s, max %s", units.FormatDuration(s.late.P50), units.FormatDuration(s.late.P99), units.FormatDuration(s.late.Max))
 	}
@@ -137,21 +118,6 @@ func (s summary) String() string {
 	}
 	fmt.Fprintf(&b, "; ended by %s", s.Ended)
 	return b.String()
-}
-
-// lostText says how many messages were lost, by what, and of how many that is not known.
-func lostText(l bus.Losses, unconfirmed uint64) string {
-	text := units.FormatCount(l.Lost()) + " lost"
-	if causes := cli.Causes(l); causes != "" {
-		text += " (" + causes + ")"
-	}
-	if l.LeftOut > 0 {
-		text += ", " + units.FormatCount(l.LeftOut) + " left out"
-	}
-	if unconfirmed > 0 {
-		text += ", " + units.FormatCount(unconfirmed) + " unconfirmed"
-	}
-	return text
 }
 
 // deserted says what to do about a run that no subscriber has taken part in.
@@ -177,7 +143,7 @@ func (r *run) sayPause(left time.Duration) {
 func (r *run) liveLine(messages, bytes *cli.Meter) string {
 	st := r.publisher.Stats()
 	line := fmt.Sprintf("%s, %s, %s, %s, %s", units.FormatByteRate(bytes.Rate(st.Bytes)), units.FormatRate(messages.Rate(st.Messages)),
-		units.FormatNumber(st.Messages, "message"), lostText(st.Losses, st.Unconfirmed), units.FormatNumber(len(st.Subscribers), "subscriber"))
+		units.FormatNumber(st.Messages, "message"), cli.LostText(st.Losses.Lost(), st.Losses, st.Unconfirmed), units.FormatNumber(len(st.Subscribers), "subscriber"))
 	if r.cmd.AsFastAsPossible {
 		return line
 	}

@@ -35,8 +35,7 @@ type summary struct {
 	Refused       uint64         `json:"refused"`     // publishers that deny tags, or that this command denies
 	Policy        string         `json:"policy"`
 	Ended         string         `json:"ended"` // count, time, signal, closed output or error
-	Exit          int            `json:"exit"`
-	Error         string         `json:"error,omitempty"`
+	cli.Conclusion
 
 	losses bus.Losses
 }
@@ -62,27 +61,8 @@ func (r *run) report(s summary, err error) error {
 	if err == nil {
 		err = r.shortcoming(s)
 	}
-	s.Exit = tool.Code(err)
-	if err != nil {
-		s.Error = cli.Text(err)
-		r.console.Fail(err)
-	}
-	var code int
-	if r.env.JSON {
-		code = r.console.Conclude(s.Exit, nil, func(code int, err error) any {
-			if s.Exit = code; err != nil {
-				s.Error = cli.Text(err)
-			}
-			return s
-		})
-	} else {
-		r.console.Summary(s)
-		code = r.console.End(s.Exit)
-	}
-	if code == cli.ExitDone {
-		return nil
-	}
-	return &tool.StatusError{Code: code}
+	r.console.Failed(&s, tool.Code(err), err)
+	return tool.Status(r.console.Report(&s, r.env.JSON, nil))
 }
 
 // shortcoming returns what makes an orderly end a failure: what was asked for was not seen.

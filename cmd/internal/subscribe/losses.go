@@ -107,18 +107,6 @@ func (r *run) perTag() []tagSummary {
 	return all
 }
 
-// lostText says how many messages were lost, and by what.
-func lostText(lost uint64, l bus.Losses) string {
-	text := units.FormatCount(lost) + " lost"
-	if causes := cli.Causes(l); causes != "" {
-		text += " (" + causes + ")"
-	}
-	if l.LeftOut > 0 {
-		text += ", " + units.FormatCount(l.LeftOut) + " left out"
-	}
-	return text
-}
-
 // latencyText says how long messages took.
 func latencyText(l latency.Summary) string {
 	return fmt.Sprintf("p50 %s, p99 %s, max %s", units.FormatDuration(l.P50), units.FormatDuration(l.P99), units.FormatDuration(l.Max))

@@ -37,8 +37,7 @@ type summary struct {
 	Latency           *latencyOf     `json:"latency,omitempty"` // with --verify, of messages that are stamped
 	Tags              []tagSummary   `json:"tags,omitempty"`    // with --per-tag
 	Ended             string         `json:"ended"`             // count, goodbye, duration, signal, timeout, closed output or error
-	Exit              int            `json:"exit"`
-	Error             string         `json:"error,omitempty"`
+	cli.Conclusion
 
 	losses   bus.Losses
 	overflow string // what happened to those of Overflowed
@@ -71,27 +70,15 @@ func (r *run) report(err error) int {
 		err = r.shortcoming(sum)
 	}
 	err = errors.Join(err, r.presence.Failure(r.peers()), r.presence.Refusal(r.peers()))
-	sum.Exit = cli.Code(err)
-	if err != nil {
-		sum.Error = cli.Text(err)
-		r.console.Fail(err)
-	}
-	if !r.flags.JSON {
-		if r.subscriber != nil {
-			r.console.Summary(sum)
-		}
+	r.console.Failed(&sum, cli.Code(err), err)
+	if r.subscriber == nil && !r.flags.JSON { // nothing was begun
 		return r.console.End(sum.Exit)
 	}
 	to := r.streams.Out
 	if r.flags.outputName() == "-" { // that is taken by the messages
 		to = nil
 	}
-	return r.console.Conclude(sum.Exit, to, func(code int, err error) any {
-		if sum.Exit = code; err != nil {
-			sum.Error = cli.Text(err)
-		}
-		return sum
-	})
+	return r.console.Report(&sum, r.flags.JSON, to)
 }
 
 // shortcoming returns what makes an orderly end a failure.
@@ -162,7 +149,7 @@ func (s summary) String() string {
 	fmt.Fprintf(&b, "%s, %s in %s: %s, %s, %s",
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
-		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.Lost, s.losses))
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), cli.LostText(s.Lost, s.losses, 0))
 	if s.Overflowed > 0 {
 		fmt.Fprintf(&b, ", %s %s in the command's own queue", units.FormatCount(s.Overflowed), s.overflow)
 	}
@@ -204,5 +191,5 @@ func (r *run) liveLine(st bus.SubscriberStats, since time.Time, messages, bytes 
 	}
 	return fmt.Sprintf("%s, %s, %s, %s, %s",
 		units.FormatByteRate(bytes.Rate(st.Bytes)), units.FormatRate(messages.Rate(st.Messages)), units.FormatNumber(st.Messages, "message"),
-		lostText(st.Lost, st.Losses), units.FormatNumber(st.Publishers, peers))
+		cli.LostText(st.Lost, st.Losses, 0), units.FormatNumber(st.Publishers, peers))
 }

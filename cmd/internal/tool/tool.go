@@ -98,6 +98,14 @@ type StatusError struct{ Code int }
 // Error says the status.
 func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Code) }
 
+// Status returns what a command returns to end with a status: nil for that of success.
+func Status(code int) error {
+	if code == cli.ExitDone {
+		return nil
+	}
+	return &StatusError{code}
+}
+
 // Code returns the exit status for what a command returned.
 func Code(err error) int {
 	if status := (*StatusError)(nil); errors.As(err, &status) {

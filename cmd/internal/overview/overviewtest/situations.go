@@ -84,6 +84,12 @@ func (all *situations) resend() {
 	all.add("segments got lost on the way", overview.Note, overview.Resending, "", resent(12, 12, 10_000))
 	all.add("a few segments get lost on the way", overview.OK, "", "", resent(8, 9, 1000))
 	all.add("one of a million segments gets lost on the way", overview.OK, "", "", resent(98, 100, 100_000_000))
+	for _, at := range []string{"127.0.0.1:999", "10.0.0.1:999", "[::ffff:10.0.0.1]:999"} { // a host that stands still sends again, too
+		all.add("segments are sent again within a host, at "+at, overview.OK, "", "", func(o *overview.Overview) {
+			resent(10, 12, 10_000)(o)
+			o.Rows[0].State.Peers[0].Address = at
+		})
+	}
 	all.add("segments get lost on the way to peers that are not named", overview.Warning, overview.Resending, "felix-1", first(func(s *state.State) {
 		s.Connected, s.Since, s.Path = 100, Noon.Add(-time.Minute), &state.Path{Segments: 10_000, Retransmitted: 100}
 	}))
