@@ -23,7 +23,8 @@ const (
 // keeper keeps the position of a run in a file. What it does for the file it does on a goroutine of its own, which a file system may hold up
 // for ever.
 type keeper struct {
-	file    string
+	file    *placeFile // of the goroutine
+	path    string
 	problem func(error)
 
 	mu        sync.Mutex
@@ -35,8 +36,8 @@ type keeper struct {
 }
 
 // keep begins to keep a position.
-func keep(file string, now place, problem func(error)) *keeper {
-	k := &keeper{file: file, now: now, problem: problem, end: make(chan bool, 1), done: make(chan error, 1)}
+func keep(file *placeFile, now place, problem func(error)) *keeper {
+	k := &keeper{file: file, path: file.path, now: now, problem: problem, end: make(chan bool, 1), done: make(chan error, 1)}
 	go func() { k.done <- k.run() }()
 	return k
 }
@@ -110,12 +111,13 @@ func (k *keeper) close(all bool) error {
 	case err := <-k.done:
 		return err
 	case <-late.C:
-		return fmt.Errorf("%w: the file system of %s does nothing", ErrNotStored, k.file)
+		return fmt.Errorf("%w: the file system of %s does nothing", ErrNotStored, k.path)
 	}
 }
 
 // run stores what was sent.
 func (k *keeper) run() error {
+	defer k.file.close()
 	stored, failing := k.at(), false
 	sending, sent := stored, true
 	var due map[link]uint64
@@ -132,7 +134,7 @@ func (k *keeper) run() error {
 			if sending.same(&stored) && !failing {
 				return nil
 			}
-			if err := sending.store(k.file); err != nil {
+			if err := k.file.store(sending); err != nil {
 				return fmt.Errorf("%w: %w", ErrNotStored, err)
 			}
 			return nil
@@ -157,7 +159,7 @@ func (k *keeper) run() error {
 
 // try stores a position, and reports whether it has failed. The first time it is told.
 func (k *keeper) try(p place, failing bool) bool {
-	err := p.store(k.file)
+	err := k.file.store(p)
 	if err != nil && !failing && k.problem != nil {
 		k.problem(fmt.Errorf("bridge/in: the position is not stored, and is tried again: %w", err))
 	}

@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strconv"
 	"time"
 
 	"tagbus/internal/sanitize"
-	"tagbus/internal/stuck"
 
 	"tagbus/bridge/durable"
 )
@@ -30,11 +27,18 @@ func (e *PositionError) Error() string {
 	if e.Err == nil {
 		return sanitize.Cut(sanitize.Linef("bridge/in: position %s is one of %s, and not of %s: name another file, or remove this one to begin where From says", e.File, e.Log, e.Want), mostText)
 	}
-	return sanitize.Cut(sanitize.Linef("bridge/in: position %s: %v: name another file, or remove this one to begin where From says", e.File, e.Err), mostText)
+	do := "or remove this one to begin where From says"
+	if errors.Is(e.Err, ErrPositionTaken) {
+		do = "or end that run"
+	}
+	return sanitize.Cut(sanitize.Linef("bridge/in: position %s: %v: name another file, %s", e.File, e.Err, do), mostText)
 }
 
 // Unwrap returns the cause.
 func (e *PositionError) Unwrap() error { return e.Err }
+
+// ErrPositionTaken means that another run keeps its position in a file: both would publish the same messages.
+var ErrPositionTaken = errors.New("another run keeps its position there")
 
 // ErrNotStored means that a file system has not taken a position in time at the end of a run.
 var ErrNotStored = errors.New("bridge/in: the position is not stored: the next run publishes some messages again")
@@ -74,45 +78,4 @@ func parsePlace(data []byte) (p place, err error) {
 		}
 	}
 	return p, nil
-}
-
-// loadPlace reads the file of a log; nil: there is none.
-func loadPlace(file, log string) (*place, error) {
-	data, err := stuck.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var p place
-	if err == nil {
-		p, err = parsePlace(data)
-	}
-	if err != nil {
-		return nil, &PositionError{File: file, Want: log, Err: err}
-	}
-	if p.Log != log {
-		return nil, &PositionError{File: file, Log: p.Log, Want: log}
-	}
-	return &p, nil
-}
-
-// store replaces the file. A crash of the process, or of its machine, leaves the old one or the new one.
-func (p place) store(file string) error {
-	defer stuck.Aside(file)() // the program ends without it
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	// Without the Sync a power cut may leave the new name with nothing in it. That of the folder is left out: an older position repeats some.
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -203,3 +203,57 @@ func TestRun_aPositionThatCannotBeStored(t *testing.T) {
 		}
 	})
 }
+
+// TestRun_aPositionThatIsTaken: two runs that keep one position would publish the same, and each store what the other has passed.
+func TestRun_aPositionThatIsTaken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "position")
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFill(t), newSite(t)
+		f.messages(1, 1, time.Now(), "a")
+		cfg := config
+		cfg.Position, cfg.Query.Follow = file, true
+		problems := make(chan error, 10)
+		cfg.OnProblem = func(err error) { problems <- err }
+		begin := func() (end func() error) {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := in.Run(ctx, s, f.log, cfg)
+				done <- err
+			}()
+			synctest.Wait()
+			return func() error { cancel(); return <-done }
+		}
+		taken := func() {
+			t.Helper()
+			var position *in.PositionError
+			if _, err := s.run(f.log, cfg); !errors.As(err, &position) || !errors.Is(err, in.ErrPositionTaken) || !strings.HasSuffix(err.Error(), "name another file, or end that run") {
+				t.Errorf("got %v, want a *PositionError with ErrPositionTaken", err)
+			}
+		}
+		first := begin()
+		taken()
+		time.Sleep(time.Minute) // it has replaced the file since
+		synctest.Wait()
+		taken()
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		second := begin() // which finds no file, and makes one
+		f.messages(1, 2, time.Now(), "b")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := len(problems); n != 1 || !errors.Is(<-problems, in.ErrPositionTaken) {
+			t.Errorf("the run whose file another one has made again: got %d problems, want one with ErrPositionTaken", n)
+		}
+		if err := first(); !errors.Is(err, in.ErrNotStored) || !errors.Is(err, in.ErrPositionTaken) {
+			t.Errorf("its end: got %v, want ErrNotStored and ErrPositionTaken", err)
+		}
+		if err := second(); err != nil {
+			t.Error(err)
+		}
+		if err := begin()(); err != nil { // it is free
+			t.Error(err)
+		}
+	})
+}

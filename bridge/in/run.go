@@ -120,12 +120,13 @@ func (r *run) begin() (known []tags.Tag, err error) {
 
 // resume goes on where an earlier run has ended, if there is a Config.Position.
 func (r *run) resume() error {
-	file, start := r.cfg.Position, &r.cfg.Query.Start
-	if file == "" {
+	start := &r.cfg.Query.Start
+	if r.cfg.Position == "" {
 		return nil
 	}
+	file := &placeFile{path: r.cfg.Position}
 	now := &place{Log: r.log.Name(), After: start.After, Time: start.Time}
-	found, err := loadPlace(file, now.Log)
+	found, err := file.load(now.Log)
 	if err != nil {
 		return err
 	}
@@ -139,8 +140,9 @@ func (r *run) resume() error {
 	if now.Behind == nil {
 		now.Behind = make(map[string]durable.Position)
 	}
-	if err := now.store(file); err != nil {
-		return &PositionError{File: file, Want: now.Log, Err: err}
+	if err := file.store(*now); err != nil {
+		file.close()
+		return &PositionError{File: file.path, Want: now.Log, Err: err}
 	}
 	r.keeper = keep(file, *now, r.cfg.OnProblem)
 	return nil

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package in
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"tagbus/internal/flock"
+	"tagbus/internal/stuck"
+)
+
+// placeFile is a file that keeps a place. It is locked for this run alone, as the one that replaces it is.
+//
+// Threads: one at a time.
+type placeFile struct {
+	path string
+	held *os.File // what path names, locked; nil: this run has not stored anything, and found nothing
+}
+
+// load reads the place of a log, and locks the file; nil: there is none.
+//
+// Errors: *PositionError.
+func (f *placeFile) load(log string) (*place, error) {
+	data, err := f.lock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var p place
+	if err == nil {
+		p, err = parsePlace(data)
+	}
+	switch {
+	case err != nil:
+		err = &PositionError{File: f.path, Want: log, Err: err}
+	case p.Log != log:
+		err = &PositionError{File: f.path, Log: p.Log, Want: log}
+	default:
+		return &p, nil
+	}
+	f.close()
+	return nil, err
+}
+
+// lock locks the file and returns what is in it.
+//
+// Errors: ErrPositionTaken; the system's.
+func (f *placeFile) lock() ([]byte, error) {
+	defer stuck.On(f.path)()
+	file, err := os.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	f.held = file
+	if !flock.Exclusive(file) || !f.isHeld() { // or it was replaced meanwhile
+		return nil, ErrPositionTaken
+	}
+	return io.ReadAll(file)
+}
+
+// isHeld reports whether the path names the file that this run has locked.
+func (f *placeFile) isHeld() bool {
+	if f.held == nil {
+		return false
+	}
+	named, err := os.Stat(f.path)
+	if err != nil {
+		return false
+	}
+	held, err := f.held.Stat()
+	return err == nil && os.SameFile(named, held)
+}
+
+// isTaken reports whether the path names a file that another run has locked.
+func (f *placeFile) isTaken() bool {
+	if f.isHeld() {
+		return false
+	}
+	other, err := os.Open(f.path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = other.Close() }()
+	return flock.IsExclusive(other)
+}
+
+// store replaces the file. A crash of the process, or of its machine, leaves the old one or the new one.
+//
+// Errors: ErrPositionTaken; the system's.
+func (f *placeFile) store(p place) error {
+	defer stuck.Aside(f.path)() // the program ends without it
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if f.isTaken() { // by one that began when the file was not there
+		return ErrPositionTaken
+	}
+	next, err := os.OpenFile(f.path+".new", os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if !flock.Exclusive(next) { // another run is writing it
+		return errors.Join(ErrPositionTaken, next.Close())
+	}
+	if err := f.replace(next, append(data, '\n')); err != nil {
+		return errors.Join(err, next.Close(), os.Remove(next.Name()))
+	}
+	f.close()
+	f.held = next
+	return nil
+}
+
+// replace writes a new file, and has it take the place of the old one.
+func (f *placeFile) replace(next *os.File, data []byte) error {
+	err := next.Truncate(0)
+	if err == nil {
+		_, err = next.Write(data)
+	}
+	// Without the Sync a power cut may leave the new name with nothing in it. That of the folder is left out: an older position repeats some.
+	if err = errors.Join(err, next.Sync()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), f.path)
+}
+
+// close gives the lock back.
+func (f *placeFile) close() {
+	if f.held != nil {
+		_ = f.held.Close() // nothing was written since Sync
+		f.held = nil
+	}
+}
