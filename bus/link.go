@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
-	"tagbus/identity"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -49,9 +49,8 @@ type link struct {
 	dismissed   bool      // goodbye is said to it
 	dialed      bool      // by this side: the peer may be idle, and acknowledges pages
 	peer        *Peer
-	who         *identity.Peer     // that the transport has proved; nil without Access
+	who         door.Peer          // which one it is, and what it may do
 	barred      bool               // Access has not let it in: that is told, and its end is not
-	rights      tags.Set           // with which it may do here what it does
 	grace       alarm.Alarm        // until it has ended what it may no longer have
 	deadline    heartbeat.Deadline // for the hello, and then for a subscription
 	events      events.Conn
@@ -84,7 +83,7 @@ func (l *link) fail(err error) {
 
 // refuse sends the peer the reason of a refusal, instead of a hello. Loop only.
 func (l *link) refuse(reason error) {
-	b, err := subscription.Append(nil, refusal(0, outsideOf(reason)))
+	b, err := subscription.Append(nil, refusal(0, reason))
 	if err != nil {
 		l.fail(err)
 		return

@@ -18,13 +18,13 @@ import (
 func (l *link) subscribe(wishes []fanout.Wish) {
 	p := l.pub
 	var g *fanout.Group // made when it is known what the peer may have
-	s := &screening{link: l, left: wishes}
+	s := l.screening(wishes)
 	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
 		if g == nil {
-			if steps, done = s.screen(budget); !done {
+			if steps, done = s.Run(budget); !done {
 				return steps, false
 			}
-			wishes, g = s.pass, l.group(s.pass)
+			wishes, g = s.Pass, l.group(s.Pass)
 		}
 		more := 0
 		more, done = g.Run(budget - steps)

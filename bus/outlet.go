@@ -155,14 +155,15 @@ func (out *outlet) established(ep netio.Endpoint) {
 //
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (out *outlet) enter() error {
-	l, p := out.link, out.sender.pub
-	if err := l.enterAs(&out.contact.entry); err != nil {
+	p, entry := out.sender.pub, &out.contact.entry
+	who, err := p.door.Enter(out.contact.ep, p.action)
+	if out.link.who = who; err != nil {
 		return err
 	}
-	if refused := p.door.refuses(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {
-		return p.door.explained(refused)
+	if err := announced(&p.door, entry, who.Identity()); err != nil {
+		return err
 	}
-	return nil
+	return who.Whole(entry.Tags)
 }
 
 // onHello handles the receiver's first message: its hello, or the reason of a refusal.
@@ -175,7 +176,7 @@ func (out *outlet) onHello(data []byte) {
 	case h.Role != subscription.RoleReceiver:
 		err = protocolError("it is no receiver")
 	default:
-		if err = out.link.reenter(); err == nil {
+		if err = out.link.who.Again(); err == nil {
 			err = out.sender.pub.admit(out.link, h)
 		}
 	}

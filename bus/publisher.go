@@ -17,6 +17,7 @@ import (
 	"tagbus/bus/internal/admission"
 	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/closer"
+	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
@@ -91,9 +92,8 @@ type publisherImpl struct {
 	alarms      alarm.Clock // of all that has its time, except pages
 	work        workqueue.Queue
 	turns       workqueue.Turns // of the tasks of links
-	door        door            // who may come in
+	door        door.Door       // who may come in
 	action      acl.Action      // of those that do
-	refusals    refusals        // that were told
 	failure     error           // why the publisher ends, for its subscribers; nil if it has not failed
 
 	strangers, silent, stalled atomic.Uint64 // connections
@@ -165,6 +165,7 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 		closer:      closer.New(),
 		ownership:   shared{},
 		action:      acl.Subscribe,
+		door:        doorTo(cfg.Access),
 	}
 	p.is = p
 	p.users.Store(1)
@@ -197,7 +198,7 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 
 // start begins what a publisher does by itself.
 func (p *publisherImpl) start() (err error) {
-	p.door.open(p.cfg.Access, p.loop.Post, &p.alarms, p.reviewAccess)
+	p.door.Open(p.loop.Post, &p.alarms, p.reviewAccess)
 	p.work = workqueue.New(p.loop.Post)
 	p.turns = p.work.Turns()
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)

@@ -148,7 +148,7 @@ func (p *publisherImpl) observe(l *link, h subscription.Hello) error {
 	p.heart.Leave()
 	l.out.Kill()
 	l.out.BuryAll()
-	p.observers.Enter(l.ep, hello, watching{l.peer, l.who})
+	p.observers.Enter(l.ep, hello, watching{l.peer, l.who.Identity()})
 	return p.leave()
 }
 

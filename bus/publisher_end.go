@@ -29,7 +29,7 @@ func (p *publisherImpl) close() (later bool, err error) {
 	if p.observers != nil {
 		p.observers.End()
 	}
-	p.door.close()
+	p.door.Close()
 	p.entry.Withdraw()
 	errs := []error{p.fan.End(), p.alarms.Close()}
 	if p.loop.OnLoop() || !p.loop.Post(p.turns.Abort) {

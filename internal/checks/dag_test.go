@@ -99,6 +99,9 @@ var table = []rule{
 	}},
 	{"bus/internal/discovery", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory", "bus/internal/workqueue"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
+	{"bus/internal/door", "what a policy is asked of a peer does not depend on what the peer says, or on which side it is", []string{
+		"acl", "identity", "internal/alarm", "internal/backoff", "internal/sanitize", "netio", "tags",
+	}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
 	{"bus/internal/intake", "what arrives of a publisher is found and counted without knowing a session, a handler or the transport", []string{
