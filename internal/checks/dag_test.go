@@ -127,6 +127,7 @@ var table = []rule{
 	{"bus/internal/announce", "what keeps an entry true depends on the directory and on the host, and not on what the instance does", []string{
 		"bus/directory", "bus/internal/advertise", "bus/internal/hostaddr", "tags",
 	}},
+	{"bus/internal/listen", "where a program listens follows from its configuration and its backends", []string{"bus/internal/advertise", "bus/internal/dialer", "bus/internal/ways", "netio"}},
 	{"bus/internal/advertise", "the addresses of listeners depend on them and on the host alone", []string{"bus/directory"}},
 	{"bus/internal/ways", "how a peer is reached follows from its entry and the backends of both", []string{"bus/directory", "bus/internal/dialer", "netio"}},
 	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},
