@@ -149,9 +149,9 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 //
 //   - handler: returns what the backend reports to.
 //   - unowned: the error for a tag that no connection wants; nil: the message is dropped.
-//   - Errors: those of open; as Sending.checkMemory and Sending.memory.
+//   - Errors: those of open; as fanout.Memory.Check and Make.
 func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler, cfg PublisherConfig, unowned error) (*publisherImpl, error) {
-	if err := cfg.checkMemory(); err != nil {
+	if err := cfg.memory().Check(); err != nil {
 		return nil, err
 	}
 	p := &publisherImpl{
@@ -179,7 +179,9 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 	}
 	p.loop = p.backend.Loop()
 	p.backends = ways.Of(p.backend)
-	pool, cache, err := cfg.memory(p.backends.Shares() && cfg.Access == nil)
+	// A process that maps the pool can read all of it. Where Access decides what peers may have, each gets
+	// its own copy in the memory of its connection.
+	pool, cache, err := cfg.memory().Make(p.backends.Shares() && cfg.Access == nil)
 	if err != nil {
 		return nil, errors.Join(err, p.backend.Close())
 	}
