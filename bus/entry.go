@@ -106,36 +106,12 @@ func (e *WayError) Error() string {
 // Unwrap returns the reason.
 func (e *WayError) Unwrap() error { return e.Err }
 
-// checkAdvertise adds what is wrong with the addresses to be announced. Port 0 is that
-// of the listener.
+// checkAdvertise adds what is wrong with the addresses to be announced.
 func checkAdvertise(v *validate.Violations, addresses []netip.AddrPort) {
-	if n := len(addresses); n > directory.MaxAddresses {
-		v.Join(&AdvertiseError{Reason: fmt.Sprintf("got %d addresses, want at most %d", n, directory.MaxAddresses)})
-		return
-	}
-	for _, addr := range addresses {
-		if !addr.Addr().IsValid() {
-			v.Join(&AdvertiseError{Reason: "an address is missing"})
-			continue
-		}
-		if reason := directory.Undialable(advertise.WithPort(addr, somePort)); reason != "" {
-			v.Join(&AdvertiseError{Addr: addr, Reason: reason})
-		}
+	for _, fault := range advertise.Check(addresses) {
+		v.Join((*AdvertiseError)(&fault))
 	}
 }
-
-// checkMonitor adds what is wrong with the address of the monitor.
-func checkMonitor(v *validate.Violations, monitor netip.AddrPort) {
-	if monitor == (netip.AddrPort{}) || advertise.Unspecified(monitor) && monitor.Port() != 0 {
-		return
-	}
-	if reason := directory.Undialable(monitor); reason != "" {
-		v.Add("Monitor is %v, which %s", monitor, reason)
-	}
-}
-
-// somePort stands for the port of a listener that is not open yet.
-const somePort = 1
 
 // AddressLimitError is the cause of a Problem event of a publisher or a receiver that
 // announces all addresses of a host with more of them than an entry names.
