@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/door"
+	"tagbus/bus/internal/ending"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
@@ -72,17 +73,14 @@ type publisherImpl struct {
 	announcing sync.Mutex   // around changes of fan.served and of the tags of the entry; before fan.Mu
 
 	// Guarded by fan.Mu.
-	state          publisherState
-	links          map[*link]struct{} // of subscribers that are admitted
-	accounts       ledger.Book[*link, member]
-	minPagesFree   snapshot.Lowest
-	draining       bool   // beginDrain has run
-	cutOff         int    // connections that ended while draining with messages unconfirmed, for good
-	cutOffMessages uint64 // these messages
+	links        map[*link]struct{} // of subscribers that are admitted
+	accounts     ledger.Book[*link, member]
+	minPagesFree snapshot.Lowest
+	ending       *ending.Ending[*link, member]
 
 	// Loop only.
-	connections map[*link]struct{} // all, also those that are not admitted
-	newest      map[string]*link   // of the subscribers that have dialed, by instance
+	connections map[*link]struct{}          // all, also those that are not admitted
+	newest      admission.Succession[*link] // of the subscribers that have dialed
 	events      *events.Queue[Event]
 	groups      group.Groups[*link]
 	guests      admission.Guests[*link] // not seated yet
@@ -104,19 +102,9 @@ type publisherImpl struct {
 	watch  *toptags.Watch // over the tags
 	opened time.Time      // does not change
 
-	users     atomic.Int32  // of the memory: connections, and the publisher
-	drained   chan struct{} // closed when the last subscriber has left after Drain
-	drainOnce sync.Once
-	closer    *closer.Closer
+	users  atomic.Int32 // of the memory: connections, and the publisher
+	closer *closer.Closer
 }
-
-type publisherState int
-
-const (
-	publisherOpen publisherState = iota
-	publisherDraining
-	publisherClosed
-)
 
 // NewPublisher opens a publisher: it listens for subscribers and announces its
 // tags in dir. Close it.
@@ -160,8 +148,6 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 		opened:      time.Now(),
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
-		newest:      make(map[string]*link),
-		drained:     make(chan struct{}),
 		closer:      closer.New(),
 		ownership:   shared{},
 		action:      acl.Subscribe,
@@ -171,6 +157,7 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 	p.users.Store(1)
 	p.watch = toptags.New(&p.fan)
 	p.accounts.Clock = &p.fan.Second
+	p.ending = ending.New(&p.accounts, returnTime)
 	p.maxRemoved = maxRemovedTags
 	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
 	var err error

@@ -21,7 +21,7 @@ import (
 //
 // Errors: ErrProtocol, wrapped.
 func (p *publisherImpl) checkInstance(l *link, instance string) error {
-	if old := p.newest[instance]; old != nil && !door.Same(old.who.Identity(), l.who.Identity()) {
+	if old := p.newest.Newest(instance); old != nil && !door.Same(old.who.Identity(), l.who.Identity()) {
 		return errTakenInstance
 	}
 	return nil

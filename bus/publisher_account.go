@@ -22,25 +22,18 @@ import (
 // messages of the subscriber refer to it. Until then nothing is read from l. Of several
 // connections only the newest waits. Loop only.
 func (p *publisherImpl) supersede(l *link, f func()) {
-	old := p.newest[l.peer.Instance]
-	p.newest[l.peer.Instance] = l
+	old := p.newest.Enter(l.peer.Instance, l, func() {
+		l.resume()
+		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
+			f()
+		}
+	})
 	if old == nil {
 		f()
 		return
 	}
 	p.endSuperseded(old)
-	if old.predecessor != nil { // it waits itself, and has no account
-		old = old.predecessor
-	}
 	l.pause()
-	l.predecessor = old
-	old.successor = func() {
-		l.predecessor = nil
-		l.resume()
-		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
-			f()
-		}
-	}
 }
 
 // endSuperseded ends a connection in whose place there is a newer one.
@@ -54,19 +47,6 @@ func (p *publisherImpl) endSuperseded(l *link) {
 		l.fault = errSuperseded
 	}
 	_ = l.ep.Close()
-}
-
-// succeed lets the connection go on that waits until this one is forgotten.
-func (p *publisherImpl) succeed(l *link) {
-	if p.newest[l.peer.Instance] == l {
-		delete(p.newest, l.peer.Instance)
-		if l.predecessor != nil { // the next connection has to wait for it, too
-			p.newest[l.peer.Instance] = l.predecessor
-		}
-	}
-	if l.successor != nil {
-		l.successor()
-	}
 }
 
 var errSuperseded = errors.New("bus: the subscriber has connected again")

@@ -108,7 +108,7 @@ func (p *publisherImpl) left(l *link, cause error) {
 	if l.peer.Instance != "" && !l.barred {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
-	p.succeed(l)
+	p.newest.Leave(l.peer.Instance, l)
 	// Only a publisher that was closed from inside a callback frees its pool here.
 	// By then a failure can be reported to no caller.
 	_ = p.leave()

@@ -102,6 +102,7 @@ var table = []rule{
 	{"bus/internal/door", "what a policy is asked of a peer does not depend on what the peer says, or on which side it is", []string{
 		"acl", "identity", "internal/alarm", "internal/backoff", "internal/sanitize", "netio", "tags",
 	}},
+	{"bus/internal/ending", "when a publisher has ended depends on the accounts of its subscribers, and not on what ends them", []string{"bus/internal/ledger"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
 	{"bus/internal/intake", "what arrives of a publisher is found and counted without knowing a session, a handler or the transport", []string{
