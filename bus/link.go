@@ -79,7 +79,7 @@ func (l *link) fail(err error) {
 	_ = l.ep.Close()
 }
 
-// refuse sends the peer the reason of a refusal, instead of a hello. Loop only.
+// refuse closes the connection once the peer is told why: instead of a hello, or later. Loop only.
 func (l *link) refuse(reason error) {
 	b, err := subscription.Append(nil, refusal(0, reason))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -137,7 +138,7 @@ func (p *publisherImpl) checkRoom(l *link, m *subscription.Subscribe) error {
 // account opens the account of a new lane. Loop only, and fan.Mu is held.
 func (p *publisherImpl) account(l *link, w *fanout.Wish) *ledger.Lane {
 	p.heart.Quicken(p.maxStall(policyFrom(w.Policy)))
-	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer, past: p.pastOf(l)}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
+	return p.accounts.Open(l.peer.Instance, l, member{l.peer, snapshot.Last{Past: p.pastOf(l)}}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }
 
 // unsubscribe ends a subscription and acknowledges that. It acknowledges an unknown one

@@ -4,6 +4,8 @@ package bus
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"tagbus/acl"
@@ -11,6 +13,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -80,16 +83,7 @@ func (p *publisherImpl) reviewAccess() {
 	if p.work.Ended() {
 		return
 	}
-	left := make([]*link, 0, len(p.connections))
-	for l := range p.connections {
-		left = append(left, l)
-	}
-	p.work.Add(func(budget int) (steps int, done bool) {
-		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
-			steps += left[len(left)-1].review()
-		}
-		return steps, len(left) == 0
-	})
+	p.work.Add(workqueue.Each(slices.Collect(maps.Keys(p.connections)), (*link).review))
 }
 
 // review ends the connection if its peer no longer counts. If it may have other tags than
@@ -101,7 +95,7 @@ func (l *link) review() (steps int) {
 	}
 	before, err := l.who.Review()
 	if err != nil {
-		l.dismiss(err)
+		l.refuse(err)
 		return 1
 	}
 	rights := l.who.Rights()
@@ -113,7 +107,7 @@ func (l *link) review() (steps int) {
 	switch set := l.subscribedTo(before); {
 	case set.IsEmpty():
 	case p.action != acl.Subscribe: // a receiver has all of its tags, or none
-		l.dismiss(l.who.Refusal(set))
+		l.refuse(l.who.Refusal(set))
 	default:
 		p.alarms.Set(&l.grace, accessGrace) // until the peer has ended what it may not have
 	}
@@ -130,7 +124,7 @@ func (l *link) overdue() {
 		return
 	}
 	if set := l.subscribedTo(tags.Everything()); !set.IsEmpty() {
-		l.dismiss(l.who.Refusal(set))
+		l.refuse(l.who.Refusal(set))
 	}
 }
 
@@ -140,17 +134,6 @@ func (l *link) subscribedTo(before tags.Set) tags.Set {
 	l.pub.fan.Mu.Lock()
 	defer l.pub.fan.Mu.Unlock()
 	return door.Kept(l.out.Wanted(), before, l.who.Rights())
-}
-
-// dismiss tells the peer why its connection ends, and ends it.
-func (l *link) dismiss(reason error) {
-	last, err := subscription.Append(nil, refusal(0, reason))
-	if err != nil {
-		l.fail(err)
-		return
-	}
-	l.closeAfter(last, reason)
-	l.refused(reason)
 }
 
 // refused tells of a refusal, unless that was told lately.

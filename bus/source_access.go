@@ -4,10 +4,13 @@ package bus
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"tagbus/acl"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/identity"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -128,16 +131,7 @@ func (s *subscriberImpl) reviewAccess() {
 	if s.closed.Load() {
 		return
 	}
-	left := make([]*source, 0, len(s.sources))
-	for _, src := range s.sources {
-		left = append(left, src)
-	}
-	s.work.Add(func(budget int) (steps int, done bool) {
-		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
-			steps += left[len(left)-1].review()
-		}
-		return steps, len(left) == 0
-	})
+	s.work.Add(workqueue.Each(slices.Collect(maps.Values(s.sources)), (*source).review))
 }
 
 // review ends the connection if its peer no longer counts, and asks for what it may send
