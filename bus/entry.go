@@ -45,32 +45,17 @@ func (*EntryLimitError) Unwrap() error { return ErrEntryTooLarge }
 // checkEntry refuses a set that is too large for a directory entry.
 //
 // Errors: *EntryLimitError.
-func checkEntry(set tags.Set) error {
-	if limit := beyond(set); limit != nil {
-		return limit
-	}
-	return nil
-}
-
-// beyond returns an error if a set is too large, or nil.
-func beyond(set tags.Set) *EntryLimitError {
-	if tagset.Fits(set) {
-		return nil
-	}
-	masks := tagset.Masks(set)
-	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
-}
+func checkEntry(set tags.Set) error { return entryLimit(directory.Entry{Tags: set}) }
 
 // entryLimit returns why an entry of the directory is too large, or nil.
 //
 // Errors: *EntryLimitError.
 func entryLimit(e directory.Entry) error {
-	limit := beyond(e.Tags)
-	if limit == nil {
+	if tagset.Fits(e.Tags) {
 		return nil
 	}
-	limit.Instance, limit.Name = e.Instance, e.Name
-	return limit
+	masks := tagset.Masks(e.Tags)
+	return &EntryLimitError{Instance: e.Instance, Name: e.Name, Ranges: e.Tags.Parts() - masks, Masks: masks}
 }
 
 // AdvertiseError says what is wrong with PublisherConfig.Advertise or
