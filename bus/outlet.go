@@ -224,8 +224,8 @@ func (out *outlet) report(duplicate *DuplicateError) {
 // senderHandler is a Sender as its backend sees it: a publisher that dials. Every
 // method runs on the loop.
 type senderHandler struct {
-	publisher publisherHandler
-	sender    *senderImpl
+	publisherHandler // for what does not depend on which side dials
+	sender           *senderImpl
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -242,7 +242,7 @@ func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
 func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l, ours := ep.Context().(*link)
 	if !ours { // a connection to another address was faster
-		if !h.publisher.closer.Begun() {
+		if !h.closer.Begun() {
 			h.sender.dialer.Freed(ways.TargetOf(ep))
 		}
 		return
@@ -259,11 +259,5 @@ func (h senderHandler) OnData(ep netio.Endpoint, data []byte) {
 		h.sender.dialed[l].onHello(data)
 		return
 	}
-	h.publisher.OnData(ep, data)
+	h.publisherHandler.OnData(ep, data)
 }
-
-// OnSendCompleted implements netio.Handler.
-func (h senderHandler) OnSendCompleted(c netio.Completion) { h.publisher.OnSendCompleted(c) }
-
-// OnSendReady implements netio.Handler.
-func (h senderHandler) OnSendReady(ep netio.Endpoint) { h.publisher.OnSendReady(ep) }
