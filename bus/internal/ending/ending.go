@@ -107,7 +107,7 @@ func (e *Ending[L, P]) Look(connected int) {
 
 // Wait waits until Look has found that no subscriber is left or awaited.
 //
-//   - look: has Look called, where it may be; it is called now and then, since subscribers are given up.
+//   - look: schedules a call of Look, since some subscribers may be given up. It is called now and then.
 //   - Errors: the cause of the end of ctx.
 func (e *Ending[L, P]) Wait(ctx context.Context, look func()) error {
 	again := time.NewTicker(e.patience / 50)
