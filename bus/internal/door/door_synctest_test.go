@@ -5,6 +5,7 @@ package door_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,9 +152,14 @@ func (x timers) Close() error { x.Stop(); return nil }
 func TestDoor_reviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r := newDoor(t, "subscribe", "5-9")
+		var loop sync.Mutex // held by what runs on the loop
 		var alarms alarm.Clock
 		if err := alarm.Open(&alarms, func(ring func()) (timers, error) {
-			x := timers{time.AfterFunc(time.Hour, ring)}
+			x := timers{time.AfterFunc(time.Hour, func() {
+				loop.Lock()
+				defer loop.Unlock()
+				ring()
+			})}
 			x.Stop()
 			return x, nil
 		}); err != nil {
@@ -161,6 +167,14 @@ func TestDoor_reviews(t *testing.T) {
 		}
 		reviews := 0
 		d.Open(func(f func()) bool { f(); return true }, &alarms, func() { reviews++ })
+		loop.Lock()
+		defer loop.Unlock()
+		pass := func(d time.Duration) {
+			loop.Unlock()
+			time.Sleep(d)
+			synctest.Wait()
+			loop.Lock()
+		}
 		r.changed()
 		if reviews != 1 {
 			t.Errorf("got %d reviews after a change, want 1", reviews)
@@ -171,13 +185,11 @@ func TestDoor_reviews(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		if reviews != 1 {
 			t.Error("a certificate is looked at before its end")
 		}
-		time.Sleep(time.Second)
-		synctest.Wait()
+		pass(time.Second)
 		if reviews != 2 {
 			t.Errorf("got %d reviews after the end of a certificate, want 2", reviews)
 		}
@@ -185,8 +197,7 @@ func TestDoor_reviews(t *testing.T) {
 		if err := d.Expired(p.Identity()); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		pass(time.Hour)
 		if reviews != 3 {
 			t.Errorf("got %d reviews after the end of the next one, want 3", reviews)
 		}

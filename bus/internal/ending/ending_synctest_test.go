@@ -5,6 +5,7 @@ package ending_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ const patience = 5 * time.Second
 
 // bed is a publisher of which only the end is there. A connection is a number.
 type bed struct {
+	mu        sync.Mutex // is held by a test, except while it waits
 	book      ledger.Book[int, struct{}]
 	end       *ending.Ending[int, struct{}]
 	connected int
@@ -25,6 +27,7 @@ type bed struct {
 
 func newBed() *bed {
 	b := new(bed)
+	b.mu.Lock()
 	b.end = ending.New(&b.book, patience)
 	return b
 }
@@ -48,8 +51,22 @@ func (b *bed) leave(instance string, l int, owed bool, unconfirmed uint64) {
 // wait begins to wait, and returns the result.
 func (b *bed) wait(ctx context.Context) <-chan error {
 	result := make(chan error, 1)
-	go func() { result <- b.end.Wait(ctx, func() { b.end.Look(b.connected) }) }()
+	go func() {
+		result <- b.end.Wait(ctx, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.end.Look(b.connected)
+		})
+	}()
 	return result
+}
+
+// pass lets time pass.
+func (b *bed) pass(d time.Duration) {
+	b.mu.Unlock()
+	time.Sleep(d)
+	synctest.Wait()
+	b.mu.Lock()
 }
 
 func ends(t *testing.T, result <-chan error, want bool) {
@@ -94,18 +111,18 @@ func TestEnding_waitsForOneThatIsLost(t *testing.T) {
 		b.connect("b", 2)
 		b.connect("c", 3)
 		b.leave("a", 1, true, 0)
-		time.Sleep(3 * time.Second)
+		b.pass(3 * time.Second)
 		b.leave("b", 2, true, 0)
 		b.end.Advance(ending.Draining)
 		result := b.wait(t.Context())
 		b.end.Begin()
 		b.leave("c", 3, false, 7) // it said goodbye, and has not confirmed all
-		time.Sleep(2*time.Second + patience/25)
+		b.pass(2*time.Second + patience/25)
 		ends(t, result, false) // a is given up
 		if !b.end.MayReturn("b") || b.end.MayReturn("c") {
 			t.Error("want b to be able to come back, and not c")
 		}
-		time.Sleep(3 * time.Second)
+		b.pass(3 * time.Second)
 		ends(t, result, true)
 		if n, messages := b.end.Missing(); <-result != nil || n != 3 || messages != 7 {
 			t.Errorf("got %d connections missing, %d messages, want 3 and 7", n, messages)
