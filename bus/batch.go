@@ -31,30 +31,17 @@ func pulledBatch(b Batch) *pull.Batch[*Peer] {
 // Len returns the number of messages; 0 of the zero value.
 //
 //go:noinline
-func (b Batch) Len() int {
-	if p := pulledBatch(b); p != nil {
-		return p.Len()
-	}
-	return 0
-}
+func (b Batch) Len() int { return pulledBatch(b).Len() }
 
 // Publisher says where the messages come from; see Message.Publisher. It is nil of the zero Batch.
 //
 //go:noinline
-func (b Batch) Publisher() *Peer {
-	if p := pulledBatch(b); p != nil {
-		return p.Publisher()
-	}
-	return nil
-}
+func (b Batch) Publisher() *Peer { return pulledBatch(b).Publisher() }
 
 // AppendTo appends the messages of the batch to a slice. Their Data is valid until Release, and
 // with Message.Retain longer.
 func (b Batch) AppendTo(messages []Message) []Message {
 	p := pulledBatch(b)
-	if p == nil {
-		return messages
-	}
 	origin, turn := p.Origin()
 	parts := p.Parts()
 	for i := range parts {
@@ -73,11 +60,7 @@ func (b Batch) AppendTo(messages []Message) []Message {
 
 // Rows sets the first Len of rows to the messages of the batch.
 func (b Batch) Rows(rows []Row) {
-	p := pulledBatch(b)
-	if p == nil {
-		return
-	}
-	n, parts := 0, p.Parts()
+	n, parts := 0, pulledBatch(b).Parts()
 	for i := range parts {
 		x := &parts[i]
 		if x.Run {
@@ -105,10 +88,7 @@ func plainRows(rows []Row, run *pull.Part) {
 // HasRequests reports whether some messages have a RequestID.
 //
 //go:noinline
-func (b Batch) HasRequests() bool {
-	p := pulledBatch(b)
-	return p != nil && p.HasRequests()
-}
+func (b Batch) HasRequests() bool { return pulledBatch(b).HasRequests() }
 
 // Retain keeps the batch, with the Data of its messages, valid until Release: beyond the step
 // of an iteration over Subscription.Batches, on any goroutine, and beyond the end of the
@@ -117,22 +97,13 @@ func (b Batch) HasRequests() bool {
 // handler, its bytes are copied: AppendTo and Rows say where they are then.
 //
 //   - Errors: ErrRetainLimit; ErrMessageOver.
-func (b Batch) Retain() error {
-	if p := pulledBatch(b); p != nil {
-		return explainRetain(p.Retain(b.generation))
-	}
-	return ErrMessageOver
-}
+func (b Batch) Retain() error { return explainRetain(pulledBatch(b).Retain(b.generation)) }
 
 // Release ends the batch: the Data of its messages may not be used any more, unless they are
 // retained themselves. A second call does nothing. Threads: any.
 //
 //go:noinline
-func (b Batch) Release() {
-	if p := pulledBatch(b); p != nil {
-		p.Release(b.generation)
-	}
-}
+func (b Batch) Release() { pulledBatch(b).Release(b.generation) }
 
 // Kept keeps the Data of messages valid; see RetainBatch.
 type Kept struct {

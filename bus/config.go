@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/advertise"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/hostaddr"
 	"tagbus/internal/validate"
 	"tagbus/subscription"
@@ -49,13 +51,6 @@ const (
 // host cannot take all places. It does not bind loopback addresses.
 func shareOfHost(all int) int { return max(1, all-all/4) }
 
-// Heartbeats.
-const (
-	defaultHeartbeatInterval = 2 * time.Second
-	defaultHeartbeatTimeout  = 6 * time.Second
-	maxHeartbeatInterval     = time.Hour
-)
-
 // HeartbeatsOff is the HeartbeatInterval of a side that sends no heartbeats and ignores
 // silence, and the HeartbeatTimeout of a side that only sends them.
 const HeartbeatsOff time.Duration = -1
@@ -68,31 +63,6 @@ func anyLoopbackPort() netip.AddrPort {
 func checkName(v *validate.Violations, name string) {
 	if len(name) > maxNameBytes {
 		v.Add("Name has %d bytes, want at most %d", len(name), maxNameBytes)
-	}
-}
-
-// setHeartbeat fills in the defaults of the heartbeats of a configuration: each
-// of the two follows the other one if only that is set.
-func setHeartbeat(interval, timeout *time.Duration) {
-	if *interval == 0 {
-		*interval = defaultHeartbeatInterval
-		if *timeout > 0 {
-			*interval = max(time.Millisecond, min(*interval, *timeout/3))
-		}
-	}
-	validate.Default(timeout, max(defaultHeartbeatTimeout, 3*max(0, min(*interval, maxHeartbeatInterval))))
-}
-
-// checkHeartbeat checks the heartbeats of a configuration.
-func checkHeartbeat(v *validate.Violations, interval, timeout time.Duration) {
-	if interval >= 0 && (interval < time.Millisecond || interval > maxHeartbeatInterval) {
-		v.Add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
-	}
-	if timeout > validate.MaxDuration {
-		v.Add("HeartbeatTimeout is %v, want at most %v, or HeartbeatsOff", timeout, validate.MaxDuration)
-	}
-	if interval > 0 && interval <= maxHeartbeatInterval && timeout >= 0 && timeout/2 < interval {
-		v.Add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
 	}
 }
 
@@ -164,7 +134,7 @@ type Common struct {
 }
 
 func (c *Common) setDefaults() {
-	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
+	heartbeat.SetDefaults(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
 	}
@@ -172,8 +142,10 @@ func (c *Common) setDefaults() {
 
 func (c *Common) check(v *validate.Violations) {
 	checkName(v, c.Name)
-	checkMonitor(v, c.Monitor)
-	checkHeartbeat(v, c.HeartbeatInterval, c.HeartbeatTimeout)
+	if reason := advertise.CheckMonitor(c.Monitor); reason != "" {
+		v.Add("Monitor is %v, which %s", c.Monitor, reason)
+	}
+	heartbeat.Check(v, c.HeartbeatInterval, c.HeartbeatTimeout)
 }
 
 // Listening is the part of a configuration that says where a Publisher or a Receiver is

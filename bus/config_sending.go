@@ -3,23 +3,19 @@
 package bus
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/fanout"
-	"tagbus/bus/internal/wire"
 	"tagbus/internal/validate"
-	"tagbus/netio"
 )
 
 // Limits of Sending.
 const (
 	minPageBytes    = 256
 	maxPageBytes    = 16 << 20
-	maxMessageBytes = 1<<30 - 1 - mostFraming
+	maxMessageBytes = 1<<30 - 1 - fanout.MostFraming
 	minCacheBytes   = 4096
 	maxCacheBytes   = min((1<<32-2)*cache.BlockBytes, math.MaxInt)
 )
@@ -86,8 +82,8 @@ type Sending struct {
 func (c *Sending) setDefaults() {
 	validate.Default(&c.PageBytes, defaultPageBytes)
 	validate.Default(&c.MaxMessageBytes, defaultMaxMessageBytes)
-	validate.Default(&c.QueueBytes, max(defaultSendQueueBytes, c.messageMemory()))
-	validate.Default(&c.PoolBytes, max(defaultPoolBytes, c.queueAndPage()))
+	validate.Default(&c.QueueBytes, max(defaultSendQueueBytes, c.memory().LeastQueue()))
+	validate.Default(&c.PoolBytes, max(defaultPoolBytes, c.memory().LeastPool()))
 	if c.CacheMessages != 0 {
 		validate.Default(&c.CacheBytes, defaultCacheBytes)
 	}
@@ -98,8 +94,8 @@ func (c *Sending) check(v *validate.Violations) {
 	validate.Within(&sizes, "PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
 	validate.Within(&sizes, "MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
 	if sizes.Err() == nil { // else the limits of these are wrong, too
-		validate.Within(&sizes, "QueueBytes", c.QueueBytes, c.messageMemory(), maxBytes)
-		validate.Within(&sizes, "PoolBytes", c.PoolBytes, c.queueAndPage(), maxBytes)
+		validate.Within(&sizes, "QueueBytes", c.QueueBytes, c.memory().LeastQueue(), maxBytes)
+		validate.Within(&sizes, "PoolBytes", c.PoolBytes, c.memory().LeastPool(), maxBytes)
 	}
 	v.Join(sizes.Err())
 	validate.Within(v, "CacheMessages", c.CacheMessages, 0, maxCacheMessages)
@@ -115,80 +111,16 @@ func (c *Sending) check(v *validate.Violations) {
 	}
 }
 
-// queueAndPage returns the least memory for pages.
-func (c *Sending) queueAndPage() int {
-	return int(min(int64(c.QueueBytes)+int64(c.PageBytes), math.MaxInt))
+// memory returns how much memory that is.
+func (c *Sending) memory() fanout.Memory {
+	return fanout.Memory{
+		PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes, MaxMessageBytes: c.MaxMessageBytes,
+		CacheMessages: c.CacheMessages, CacheBytes: c.CacheBytes,
+	}
 }
-
-// messageMemory returns the page memory that the largest message takes.
-func (c *Sending) messageMemory() int {
-	n := c.PageBytes
-	return (mostFraming + c.MaxMessageBytes + n - 1) / n * n
-}
-
-// checkMemory returns why the machine has not the memory that a publisher holds from its beginning.
-// c has its defaults.
-//
-// Errors: netio.ErrNoMemory, wrapped with the sizes and the fields that ask for them.
-func (c *Sending) checkMemory() error {
-	forPool := int64(c.PoolBytes) + int64(c.pages()*fanout.PageStateBytes)
-	if err := netio.CheckMemory(forPool); err != nil {
-		return c.poolError(err)
-	}
-	if c.CacheMessages == 0 {
-		return nil
-	}
-	if err := netio.CheckMemory(int64(c.CacheBytes)); err != nil {
-		return c.cacheError(err)
-	}
-	if err := netio.CheckMemory(forPool + int64(c.CacheBytes)); err != nil {
-		return c.cacheError(fmt.Errorf("beside a pool of %d bytes: %w", c.PoolBytes, err))
-	}
-	return nil
-}
-
-// memory makes that memory: the pool of the pages, and the cache, or nil.
-//
-//   - share: other processes of the host are to read the pages. A process that maps the pool can read all of
-//     it: where Access decides what peers may have, each gets its own copy in the memory of its connection.
-//   - Errors: netio.ErrNoMemory and others of the system, wrapped as by checkMemory.
-func (c *Sending) memory(share bool) (pool *netio.Pool, kept *cache.Cache, err error) {
-	newPool := netio.NewPool
-	if share {
-		newPool = netio.NewSharedPool
-	}
-	if pool, err = newPool(c.pages(), c.PageBytes); err != nil {
-		return nil, nil, c.poolError(err)
-	}
-	if c.CacheMessages > 0 {
-		if kept, err = cache.New(c.CacheMessages, c.CacheBytes); err != nil {
-			return nil, nil, errors.Join(c.cacheError(err), pool.Close())
-		}
-	}
-	return pool, kept, nil
-}
-
-// pages returns how many pages the pool has.
-func (c *Sending) pages() int { return c.PoolBytes / c.PageBytes }
-
-func (c *Sending) cacheError(err error) error {
-	return fmt.Errorf("bus: CacheBytes is %d: %w", c.CacheBytes, err)
-}
-
-// poolError names the queue too: if only that is set, the pool is made for it.
-func (c *Sending) poolError(err error) error {
-	if c.PoolBytes == c.QueueBytes+c.PageBytes {
-		return fmt.Errorf("bus: QueueBytes is %d, so PoolBytes is %d: %w", c.QueueBytes, c.PoolBytes, err)
-	}
-	return fmt.Errorf("bus: PoolBytes is %d: %w", c.PoolBytes, err)
-}
-
-// mostFraming is the most that a page of one message takes beyond the payload: the policies
-// Latest and Sample number their messages.
-const mostFraming = wire.HeaderBytes + wire.MaxOverhead + wire.PositionBytes
 
 // frameBytes returns the size of the largest transport message that a
 // publisher of these sizes sends.
 func frameBytes(pageBytes, maxMessage int) int {
-	return max(pageBytes, mostFraming+maxMessage, smallestMaxMessage)
+	return max(pageBytes, fanout.MostFraming+maxMessage, smallestMaxMessage)
 }

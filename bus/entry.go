@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -10,7 +11,9 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/announce"
+	"tagbus/bus/internal/listen"
 	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/validate"
 	"tagbus/netio"
@@ -42,32 +45,17 @@ func (*EntryLimitError) Unwrap() error { return ErrEntryTooLarge }
 // checkEntry refuses a set that is too large for a directory entry.
 //
 // Errors: *EntryLimitError.
-func checkEntry(set tags.Set) error {
-	if limit := beyond(set); limit != nil {
-		return limit
-	}
-	return nil
-}
-
-// beyond returns an error if a set is too large, or nil.
-func beyond(set tags.Set) *EntryLimitError {
-	if tagset.Fits(set) {
-		return nil
-	}
-	masks := tagset.Masks(set)
-	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
-}
+func checkEntry(set tags.Set) error { return entryLimit(directory.Entry{Tags: set}) }
 
 // entryLimit returns why an entry of the directory is too large, or nil.
 //
 // Errors: *EntryLimitError.
 func entryLimit(e directory.Entry) error {
-	limit := beyond(e.Tags)
-	if limit == nil {
+	if tagset.Fits(e.Tags) {
 		return nil
 	}
-	limit.Instance, limit.Name = e.Instance, e.Name
-	return limit
+	masks := tagset.Masks(e.Tags)
+	return &EntryLimitError{Instance: e.Instance, Name: e.Name, Ranges: e.Tags.Parts() - masks, Masks: masks}
 }
 
 // AdvertiseError says what is wrong with PublisherConfig.Advertise or
@@ -88,36 +76,27 @@ func (e *AdvertiseError) Error() string {
 // Unwrap returns ErrInvalidConfig.
 func (*AdvertiseError) Unwrap() error { return ErrInvalidConfig }
 
-// checkAdvertise adds what is wrong with the addresses to be announced. Port 0 is that
-// of the listener.
+// WayError is the cause of a Problem event of a publisher or a receiver that is not reached by one
+// of its backends. Peers reach it by the others.
+type WayError struct {
+	Backend string
+	Err     error // why
+}
+
+// Error names the backend and the reason.
+func (e *WayError) Error() string {
+	return sanitize.Linef("bus: no peer connects by %s, and all use other transports: %v", e.Backend, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *WayError) Unwrap() error { return e.Err }
+
+// checkAdvertise adds what is wrong with the addresses to be announced.
 func checkAdvertise(v *validate.Violations, addresses []netip.AddrPort) {
-	if n := len(addresses); n > directory.MaxAddresses {
-		v.Join(&AdvertiseError{Reason: fmt.Sprintf("got %d addresses, want at most %d", n, directory.MaxAddresses)})
-		return
-	}
-	for _, addr := range addresses {
-		if !addr.Addr().IsValid() {
-			v.Join(&AdvertiseError{Reason: "an address is missing"})
-			continue
-		}
-		if reason := directory.Undialable(advertise.WithPort(addr, somePort)); reason != "" {
-			v.Join(&AdvertiseError{Addr: addr, Reason: reason})
-		}
+	for _, fault := range advertise.Check(addresses) {
+		v.Join((*AdvertiseError)(&fault))
 	}
 }
-
-// checkMonitor adds what is wrong with the address of the monitor.
-func checkMonitor(v *validate.Violations, monitor netip.AddrPort) {
-	if monitor == (netip.AddrPort{}) || advertise.Unspecified(monitor) && monitor.Port() != 0 {
-		return
-	}
-	if reason := directory.Undialable(monitor); reason != "" {
-		v.Add("Monitor is %v, which %s", monitor, reason)
-	}
-}
-
-// somePort stands for the port of a listener that is not open yet.
-const somePort = 1
 
 // AddressLimitError is the cause of a Problem event of a publisher or a receiver that
 // announces all addresses of a host with more of them than an entry names.
@@ -169,3 +148,49 @@ func entryEvent(news announce.News) Event {
 func onEntry(loop netio.Loop, event func(Event)) func(announce.News) {
 	return func(news announce.News) { loop.Post(func() { event(entryEvent(news)) }) }
 }
+
+// announcement is where a publisher or a receiver listens, and what the directory says of that.
+type announcement struct {
+	announce.Entry
+	listen netio.ListenEndpoint // by the last backend, the first one if it has several; nil before
+}
+
+// announcing is what a publisher or a receiver brings to its announcement.
+type announcing struct {
+	backends ways.Backends
+	loop     netio.Loop
+	cfg      *Listening
+	monitor  netip.AddrPort
+	params   netio.Params // of the connections
+	trouble  *announce.Trouble
+	event    func(Event) // on the loop
+}
+
+// serve listens by all backends, and announces that in dir.
+//
+//   - entry: without its backend and addresses.
+//   - Errors: ErrInvalidConfig, wrapped; *netio.OpError; those of announce.Entry.Start.
+func (a *announcement) serve(dir directory.Directory, x announcing, entry directory.Entry) error {
+	places := listen.Places{Default: listen.Place{Listen: x.cfg.Listen, Advertise: x.cfg.Advertise}}
+	for _, at := range x.cfg.Also {
+		places.Also = append(places.Also, listen.Place(at))
+	}
+	listeners, at, err := places.Open(x.backends, x.params, func(backend string, err error) {
+		x.loop.Post(func() { x.event(Event{Kind: Problem, Err: &WayError{backend, err}}) })
+	})
+	if errors.As(err, new(*listen.BackendError)) {
+		err = fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	if err != nil {
+		return err
+	}
+	a.listen = at
+	entry.Backend = netio.Kind(x.backends.Last().Name())
+	return a.Start(dir, announce.Instance{
+		Reach: advertise.Reach{Listeners: listeners, Monitor: x.monitor}, Host: x.cfg.host,
+		Trouble: x.trouble, Tell: onEntry(x.loop, x.event),
+	}, entry)
+}
+
+// addr returns the address at which it listens.
+func (a *announcement) addr() netip.AddrPort { return a.listen.Addr() }

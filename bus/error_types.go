@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/door"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -120,7 +121,7 @@ func (e refusedError) Error() string { return e.reason }
 // Is reports whether target is ErrOwned or ErrNotAllowed, and the reason is that.
 func (e refusedError) Is(target error) bool {
 	return target == ErrOwned && strings.Contains(e.reason, twoReceivers) ||
-		target == ErrNotAllowed && strings.Contains(e.reason, noRule)
+		target == ErrNotAllowed && strings.Contains(e.reason, door.NoRule)
 }
 
 // NoPublisherError ends a subscription that no publisher acknowledges in time. It wraps

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
-	"tagbus/identity"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -42,26 +42,23 @@ type link struct {
 	fault   error         // why this side closes, or has closed
 	pulse   heartbeat.Pulse
 
-	left        time.Time // linkLeaving: when
-	owed        bool      // it had a subscription when it was taken out of the routes
-	parted      bool      // the subscriber has said goodbye
-	asked       bool      // a group of subscriptions was complete
-	dismissed   bool      // goodbye is said to it
-	dialed      bool      // by this side: the peer may be idle, and acknowledges pages
-	peer        *Peer
-	who         *identity.Peer     // that the transport has proved; nil without Access
-	barred      bool               // Access has not let it in: that is told, and its end is not
-	rights      tags.Set           // with which it may do here what it does
-	grace       alarm.Alarm        // until it has ended what it may no longer have
-	deadline    heartbeat.Deadline // for the hello, and then for a subscription
-	events      events.Conn
-	tasks       workqueue.Line
-	unrouting   bool // being taken out of the routes, for good
-	unrouted    bool
-	afterwards  []func() // when it is
-	buried      func()   // called when what waits for it is dropped, or nil
-	predecessor *link    // the older connection of the subscriber for which this one waits
-	successor   func()   // of the newest one, called when this one is forgotten
+	left       time.Time // linkLeaving: when
+	owed       bool      // it had a subscription when it was taken out of the routes
+	parted     bool      // the subscriber has said goodbye
+	asked      bool      // a group of subscriptions was complete
+	dismissed  bool      // goodbye is said to it
+	dialed     bool      // by this side: the peer may be idle, and acknowledges pages
+	peer       *Peer
+	who        door.Peer          // which one it is, and what it may do
+	barred     bool               // Access has not let it in: that is told, and its end is not
+	grace      alarm.Alarm        // until it has ended what it may no longer have
+	deadline   heartbeat.Deadline // for the hello, and then for a subscription
+	events     events.Conn
+	tasks      workqueue.Line
+	unrouting  bool // being taken out of the routes, for good
+	unrouted   bool
+	afterwards []func() // when it is
+	buried     func()   // called when what waits for it is dropped, or nil
 }
 
 type linkState int
@@ -82,9 +79,9 @@ func (l *link) fail(err error) {
 	_ = l.ep.Close()
 }
 
-// refuse sends the peer the reason of a refusal, instead of a hello. Loop only.
+// refuse closes the connection once the peer is told why: instead of a hello, or later. Loop only.
 func (l *link) refuse(reason error) {
-	b, err := subscription.Append(nil, refusal(0, outsideOf(reason)))
+	b, err := subscription.Append(nil, refusal(0, reason))
 	if err != nil {
 		l.fail(err)
 		return

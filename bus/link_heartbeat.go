@@ -2,7 +2,11 @@
 
 package bus
 
-import "time"
+import (
+	"time"
+
+	"tagbus/bus/internal/heartbeat"
+)
 
 // onTick is the publisher's tick.
 func (p *publisherImpl) onTick(now time.Time, late time.Duration) {
@@ -59,7 +63,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	h, p := &l.pub.heart, l.pub
 	patience := p.cfg.HeartbeatTimeout
 	if patience < 0 {
-		patience = defaultHeartbeatTimeout
+		patience = heartbeat.DefaultTimeout
 	}
 	if moved && l.stalled {
 		l.stalled = false

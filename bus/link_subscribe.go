@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -18,13 +19,13 @@ import (
 func (l *link) subscribe(wishes []fanout.Wish) {
 	p := l.pub
 	var g *fanout.Group // made when it is known what the peer may have
-	s := &screening{link: l, left: wishes}
+	s := l.screening(wishes)
 	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
 		if g == nil {
-			if steps, done = s.screen(budget); !done {
+			if steps, done = s.Run(budget); !done {
 				return steps, false
 			}
-			wishes, g = s.pass, l.group(s.pass)
+			wishes, g = s.Pass, l.group(s.Pass)
 		}
 		more := 0
 		more, done = g.Run(budget - steps)
@@ -137,7 +138,7 @@ func (p *publisherImpl) checkRoom(l *link, m *subscription.Subscribe) error {
 // account opens the account of a new lane. Loop only, and fan.Mu is held.
 func (p *publisherImpl) account(l *link, w *fanout.Wish) *ledger.Lane {
 	p.heart.Quicken(p.maxStall(policyFrom(w.Policy)))
-	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer, past: p.pastOf(l)}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
+	return p.accounts.Open(l.peer.Instance, l, member{l.peer, snapshot.Last{Past: p.pastOf(l)}}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }
 
 // unsubscribe ends a subscription and acknowledges that. It acknowledges an unknown one

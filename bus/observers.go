@@ -47,8 +47,8 @@ func describeTo(ctx context.Context, access Access, who *identity.Peer, describe
 	if access == nil {
 		return describe(ctx, q)
 	}
-	d := door{access: access}
-	err := errors.Join(d.expired(who), outsideOf(d.enters(who, acl.Describe)))
+	d := doorTo(access)
+	err := errors.Join(d.Expired(who), outsideOf(d.Enters(who, acl.Describe)))
 	if err != nil {
 		return state.State{}, err
 	}

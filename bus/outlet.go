@@ -155,14 +155,15 @@ func (out *outlet) established(ep netio.Endpoint) {
 //
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (out *outlet) enter() error {
-	l, p := out.link, out.sender.pub
-	if err := l.enterAs(&out.contact.entry); err != nil {
+	p, entry := out.sender.pub, &out.contact.entry
+	who, err := p.door.Enter(out.contact.ep, p.action)
+	if out.link.who = who; err != nil {
 		return err
 	}
-	if refused := p.door.refuses(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {
-		return p.door.explained(refused)
+	if err := announced(&p.door, entry, who.Identity()); err != nil {
+		return err
 	}
-	return nil
+	return who.Whole(entry.Tags)
 }
 
 // onHello handles the receiver's first message: its hello, or the reason of a refusal.
@@ -175,7 +176,7 @@ func (out *outlet) onHello(data []byte) {
 	case h.Role != subscription.RoleReceiver:
 		err = protocolError("it is no receiver")
 	default:
-		if err = out.link.reenter(); err == nil {
+		if err = out.link.who.Again(); err == nil {
 			err = out.sender.pub.admit(out.link, h)
 		}
 	}
@@ -223,8 +224,8 @@ func (out *outlet) report(duplicate *DuplicateError) {
 // senderHandler is a Sender as its backend sees it: a publisher that dials. Every
 // method runs on the loop.
 type senderHandler struct {
-	publisher publisherHandler
-	sender    *senderImpl
+	publisherHandler // for what does not depend on which side dials
+	sender           *senderImpl
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -241,7 +242,7 @@ func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
 func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l, ours := ep.Context().(*link)
 	if !ours { // a connection to another address was faster
-		if !h.publisher.closer.Begun() {
+		if !h.closer.Begun() {
 			h.sender.dialer.Freed(ways.TargetOf(ep))
 		}
 		return
@@ -258,11 +259,5 @@ func (h senderHandler) OnData(ep netio.Endpoint, data []byte) {
 		h.sender.dialed[l].onHello(data)
 		return
 	}
-	h.publisher.OnData(ep, data)
+	h.publisherHandler.OnData(ep, data)
 }
-
-// OnSendCompleted implements netio.Handler.
-func (h senderHandler) OnSendCompleted(c netio.Completion) { h.publisher.OnSendCompleted(c) }
-
-// OnSendReady implements netio.Handler.
-func (h senderHandler) OnSendReady(ep netio.Endpoint) { h.publisher.OnSendReady(ep) }

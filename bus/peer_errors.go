@@ -54,13 +54,8 @@ func (c *peerContact) explain(err error) error {
 		}
 		return &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names(), err}
 	}
-	if c.entry.Host == "" || c.host == "" || c.entry.Host == c.host || len(c.Addresses) == 0 || !c.ours.Has(c.entry.Backend) {
+	if len(c.Addresses) == 0 || !c.ours.OnlyLoopback(c.entry, c.host) {
 		return err
-	}
-	for _, addr := range c.entry.Addresses {
-		if !addr.Addr().Unmap().IsLoopback() {
-			return err
-		}
 	}
 	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addresses: c.entry.Addresses, Err: err}
 }

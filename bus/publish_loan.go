@@ -90,11 +90,7 @@ func (p *publisherImpl) loan(tag tags.Tag, size int) (Loan, error) {
 //
 //go:noinline
 func (l *Loan) Data() []byte {
-	of := loanOf(l)
-	if of == nil {
-		return nil
-	}
-	if mem := of.Data(l.turn); mem != nil {
+	if mem := loanOf(l).Data(l.turn); mem != nil {
 		return mem[:l.size]
 	}
 	return nil
@@ -111,11 +107,7 @@ func (l *Loan) Truncate(n int) { l.size = max(0, min(l.size, n)) }
 //
 //go:noinline
 func (l *Loan) Publish(status Status) error {
-	of := loanOf(l)
-	if of == nil {
-		return ErrLoanOver
-	}
-	ok, err := of.Publish(l.turn, l.tag, wire.Status(status), l.size)
+	ok, err := loanOf(l).Publish(l.turn, l.tag, wire.Status(status), l.size)
 	if !ok {
 		return ErrLoanOver
 	}
@@ -141,8 +133,4 @@ func (l *Loan) PublishContext(ctx context.Context, status Status) error {
 // Abort gives the memory back. It does nothing if the loan is over.
 //
 //go:noinline
-func (l *Loan) Abort() {
-	if of := loanOf(l); of != nil {
-		of.Abort(l.turn)
-	}
-}
+func (l *Loan) Abort() { loanOf(l).Abort(l.turn) }

@@ -17,6 +17,8 @@ import (
 	"tagbus/bus/internal/admission"
 	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/closer"
+	"tagbus/bus/internal/door"
+	"tagbus/bus/internal/ending"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
@@ -71,17 +73,14 @@ type publisherImpl struct {
 	announcing sync.Mutex   // around changes of fan.served and of the tags of the entry; before fan.Mu
 
 	// Guarded by fan.Mu.
-	state          publisherState
-	links          map[*link]struct{} // of subscribers that are admitted
-	accounts       ledger.Book[*link, member]
-	minPagesFree   snapshot.Lowest
-	draining       bool   // beginDrain has run
-	cutOff         int    // connections that ended while draining with messages unconfirmed, for good
-	cutOffMessages uint64 // these messages
+	links        map[*link]struct{} // of subscribers that are admitted
+	accounts     ledger.Book[*link, member]
+	minPagesFree snapshot.Lowest
+	ending       *ending.Ending[*link, member]
 
 	// Loop only.
-	connections map[*link]struct{} // all, also those that are not admitted
-	newest      map[string]*link   // of the subscribers that have dialed, by instance
+	connections map[*link]struct{}          // all, also those that are not admitted
+	newest      admission.Succession[*link] // of the subscribers that have dialed
 	events      *events.Queue[Event]
 	groups      group.Groups[*link]
 	guests      admission.Guests[*link] // not seated yet
@@ -91,9 +90,8 @@ type publisherImpl struct {
 	alarms      alarm.Clock // of all that has its time, except pages
 	work        workqueue.Queue
 	turns       workqueue.Turns // of the tasks of links
-	door        door            // who may come in
+	door        door.Door       // who may come in
 	action      acl.Action      // of those that do
-	refusals    refusals        // that were told
 	failure     error           // why the publisher ends, for its subscribers; nil if it has not failed
 
 	strangers, silent, stalled atomic.Uint64 // connections
@@ -104,19 +102,9 @@ type publisherImpl struct {
 	watch  *toptags.Watch // over the tags
 	opened time.Time      // does not change
 
-	users     atomic.Int32  // of the memory: connections, and the publisher
-	drained   chan struct{} // closed when the last subscriber has left after Drain
-	drainOnce sync.Once
-	closer    *closer.Closer
+	users  atomic.Int32 // of the memory: connections, and the publisher
+	closer *closer.Closer
 }
-
-type publisherState int
-
-const (
-	publisherOpen publisherState = iota
-	publisherDraining
-	publisherClosed
-)
 
 // NewPublisher opens a publisher: it listens for subscribers and announces its
 // tags in dir. Close it.
@@ -149,9 +137,9 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 //
 //   - handler: returns what the backend reports to.
 //   - unowned: the error for a tag that no connection wants; nil: the message is dropped.
-//   - Errors: those of open; as Sending.checkMemory and Sending.memory.
+//   - Errors: those of open; as fanout.Memory.Check and Make.
 func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler, cfg PublisherConfig, unowned error) (*publisherImpl, error) {
-	if err := cfg.checkMemory(); err != nil {
+	if err := cfg.memory().Check(); err != nil {
 		return nil, err
 	}
 	p := &publisherImpl{
@@ -160,16 +148,16 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 		opened:      time.Now(),
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
-		newest:      make(map[string]*link),
-		drained:     make(chan struct{}),
 		closer:      closer.New(),
 		ownership:   shared{},
 		action:      acl.Subscribe,
+		door:        doorTo(cfg.Access),
 	}
 	p.is = p
 	p.users.Store(1)
 	p.watch = toptags.New(&p.fan)
 	p.accounts.Clock = &p.fan.Second
+	p.ending = ending.New(&p.accounts, returnTime)
 	p.maxRemoved = maxRemovedTags
 	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
 	var err error
@@ -178,7 +166,9 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 	}
 	p.loop = p.backend.Loop()
 	p.backends = ways.Of(p.backend)
-	pool, cache, err := cfg.memory(p.backends.Shares() && cfg.Access == nil)
+	// A process that maps the pool can read all of it. Where Access decides what peers may have, each gets
+	// its own copy in the memory of its connection.
+	pool, cache, err := cfg.memory().Make(p.backends.Shares() && cfg.Access == nil)
 	if err != nil {
 		return nil, errors.Join(err, p.backend.Close())
 	}
@@ -197,7 +187,7 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 
 // start begins what a publisher does by itself.
 func (p *publisherImpl) start() (err error) {
-	p.door.open(p.cfg.Access, p.loop.Post, &p.alarms, p.reviewAccess)
+	p.door.Open(p.loop.Post, &p.alarms, p.reviewAccess)
 	p.work = workqueue.New(p.loop.Post)
 	p.turns = p.work.Turns()
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)

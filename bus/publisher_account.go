@@ -22,25 +22,18 @@ import (
 // messages of the subscriber refer to it. Until then nothing is read from l. Of several
 // connections only the newest waits. Loop only.
 func (p *publisherImpl) supersede(l *link, f func()) {
-	old := p.newest[l.peer.Instance]
-	p.newest[l.peer.Instance] = l
+	old := p.newest.Enter(l.peer.Instance, l, func() {
+		l.resume()
+		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
+			f()
+		}
+	})
 	if old == nil {
 		f()
 		return
 	}
 	p.endSuperseded(old)
-	if old.predecessor != nil { // it waits itself, and has no account
-		old = old.predecessor
-	}
 	l.pause()
-	l.predecessor = old
-	old.successor = func() {
-		l.predecessor = nil
-		l.resume()
-		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
-			f()
-		}
-	}
 }
 
 // endSuperseded ends a connection in whose place there is a newer one.
@@ -54,19 +47,6 @@ func (p *publisherImpl) endSuperseded(l *link) {
 		l.fault = errSuperseded
 	}
 	_ = l.ep.Close()
-}
-
-// succeed lets the connection go on that waits until this one is forgotten.
-func (p *publisherImpl) succeed(l *link) {
-	if p.newest[l.peer.Instance] == l {
-		delete(p.newest, l.peer.Instance)
-		if l.predecessor != nil { // the next connection has to wait for it, too
-			p.newest[l.peer.Instance] = l.predecessor
-		}
-	}
-	if l.successor != nil {
-		l.successor()
-	}
 }
 
 var errSuperseded = errors.New("bus: the subscriber has connected again")
@@ -134,12 +114,8 @@ func (p *publisherImpl) boundAccounts(limit int) {
 
 // member is the subscriber of an account.
 type member struct {
-	peer                   *Peer
-	since                  time.Time // when its last connection began
-	messages, bytes, pages uint64    // sent on that, when it has ended
-	ended, heard           time.Time // when that was, and when something came from it last
-	cause                  error     // why; nil: in order
-	past                   snapshot.Past
+	peer *Peer
+	last snapshot.Last // connection that has ended
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
@@ -149,11 +125,14 @@ type member struct {
 func (p *publisherImpl) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
 		sent := l.out.Stats()
-		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause, a.Peer.past}
+		a.Peer = member{l.peer, snapshot.Last{
+			Past: a.Peer.last.Past, Since: l.since, Messages: sent.Messages, Bytes: sent.Bytes, Pages: sent.Pages,
+			Ended: time.Now(), Heard: l.pulse.Heard(), Cause: cause,
+		}}
 	}
 	unconfirmed = l.out.CloseAccounts(l.owed, coarseclock.Of(l.pulse.Heard()))
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
-		a.Peer.remember(unconfirmed, a.Unconfirmed())
+		a.Peer.last.Remember(unconfirmed, a.Unconfirmed(), ErrStalled)
 	}
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
@@ -172,8 +151,8 @@ func laneState(a *ledger.Lane) LaneState {
 // they went. fan.Mu is held.
 func (p *publisherImpl) goneStates() (gone []SubscriberState) {
 	for _, a := range p.accounts.Gone() {
-		m := &a.Peer
-		state := SubscriberState{Peer: *m.peer, Since: m.since, Messages: m.messages, Bytes: m.bytes, Pages: m.pages}
+		last := &a.Peer.last
+		state := SubscriberState{Peer: *a.Peer.peer, Since: last.Since, Messages: last.Messages, Bytes: last.Bytes, Pages: last.Pages}
 		for _, n := range a.Lanes() {
 			state.Lanes = append(state.Lanes, laneState(n))
 		}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/ending"
 	"tagbus/subscription"
 )
 
@@ -35,7 +36,7 @@ func (p *publisherImpl) admit(l *link, h subscription.Hello) error {
 	}
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.Returns(h.Instance)) {
+	if !p.ending.Takes(h.Instance) {
 		return ErrClosed
 	}
 	if err := p.makeRoom(l, h.Instance); err != nil {
@@ -60,12 +61,9 @@ func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
 	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l, cause)
 	l.out.Free()
-	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
-		p.cutOff++
-		p.cutOffMessages += unconfirmed
-	}
+	p.ending.Left(l.peer.Instance, unconfirmed)
 	p.giveUp()
-	p.noteDrained()
+	p.ending.Look(len(p.links))
 	p.fan.NotifyChanged()
 	return unconfirmed
 }
@@ -75,7 +73,7 @@ func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
 // Errors: ErrTooManySubscribers, wrapped.
 func (p *publisherImpl) makeRoom(l *link, instance string) error {
 	limits := admission.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
-	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest[instance], func(l *link) bool {
+	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest.Newest(instance), func(l *link) bool {
 		return l.tasks.Len() == 0 // otherwise it has asked for something
 	})
 	if full != nil {
@@ -148,7 +146,7 @@ func (p *publisherImpl) observe(l *link, h subscription.Hello) error {
 	p.heart.Leave()
 	l.out.Kill()
 	l.out.BuryAll()
-	p.observers.Enter(l.ep, hello, watching{l.peer, l.who})
+	p.observers.Enter(l.ep, hello, watching{l.peer, l.who.Identity()})
 	return p.leave()
 }
 
@@ -156,5 +154,5 @@ func (p *publisherImpl) observe(l *link, h subscription.Hello) error {
 func (p *publisherImpl) ends() bool {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	return p.state != publisherOpen
+	return p.ending.State() != ending.Open
 }

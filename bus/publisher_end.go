@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"tagbus/bus/internal/ending"
 )
 
 // Close ends the publisher at once: it leaves the directory and closes every
@@ -25,11 +27,11 @@ func (handle *Publisher) Close() error {
 }
 
 func (p *publisherImpl) close() (later bool, err error) {
-	p.setState(publisherClosed)
+	p.advance(ending.Closed)
 	if p.observers != nil {
 		p.observers.End()
 	}
-	p.door.close()
+	p.door.Close()
 	p.entry.Withdraw()
 	errs := []error{p.fan.End(), p.alarms.Close()}
 	if p.loop.OnLoop() || !p.loop.Post(p.turns.Abort) {
@@ -39,9 +41,7 @@ func (p *publisherImpl) close() (later bool, err error) {
 	if p.observers != nil && !p.loop.OnAnyLoop() {
 		p.observers.Wait()
 	}
-	p.fan.Mu.Lock()
-	p.noteDrained()
-	p.fan.Mu.Unlock()
+	p.lookEnded()
 	errs = append(errs, p.leave())
 	if !p.loop.OnAnyLoop() { // else it goes on by itself: a storage that does not answer holds up no loop
 		errs = append(errs, p.entry.Wait(context.Background()))
@@ -61,16 +61,15 @@ func (p *publisherImpl) leave() error {
 	return nil
 }
 
-// setState moves the publisher towards its end and keeps Publish out. After it returns
+// advance moves the publisher towards its end and keeps Publish out. After it returns
 // no message is accepted any more. It returns false if the publisher is in that state
 // already.
-func (p *publisherImpl) setState(state publisherState) bool {
+func (p *publisherImpl) advance(to ending.State) bool {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	if p.state >= state {
+	if !p.ending.Advance(to) {
 		return false
 	}
-	p.state = state
 	p.fan.Stop()
 	return true
 }
@@ -103,7 +102,7 @@ func (handle *Publisher) DrainFailed(ctx context.Context, why error) error {
 	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
-	if !p.setState(publisherDraining) {
+	if !p.advance(ending.Draining) {
 		return ErrClosed
 	}
 	p.entry.Withdraw()
@@ -117,31 +116,13 @@ func (handle *Publisher) DrainFailed(ctx context.Context, why error) error {
 	return errors.Join(p.entry.Wait(ctx), err)
 }
 
-// drainResult returns the error of a completed Drain, or nil.
-func (p *publisherImpl) drainResult() error {
+// lookEnded ends the wait of Drain if no subscriber is left or awaited. Loop only, unless the
+// publisher is closed.
+func (p *publisherImpl) lookEnded() {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	if err := p.unreturned(); err != nil {
-		return err
-	}
-	if p.state == publisherClosed {
-		return ErrClosed
-	}
-	return nil
+	p.ending.Look(len(p.links))
 }
-
-// noteDrained ends the wait of Drain if no subscriber is left or awaited. fan.Mu is held.
-// Loop only, unless the publisher is closed.
-func (p *publisherImpl) noteDrained() {
-	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.accounts.Awaits(returnTime)) {
-		return
-	}
-	p.drainOnce.Do(func() { close(p.drained) })
-}
-
-// An ending publisher owes an account to subscribers whose connections are just lost:
-// messages on their way are in no count yet. It waits some seconds for these
-// subscribers, accepts their connections, and lets them go like all others.
 
 // returnTime is how long an ending publisher waits for a lost subscriber, from the loss
 // on. It is the longest time between two tries of a subscriber, defaultReconnectMax.
@@ -152,10 +133,9 @@ const returnTime = 5 * time.Second
 func (p *publisherImpl) beginDrain() {
 	p.observers.Dismiss()
 	p.fan.Mu.Lock()
-	p.draining = true
-	p.accounts.Await(returnTime)
+	p.ending.Begin()
 	p.giveUp()
-	p.noteDrained()
+	p.ending.Look(len(p.links))
 	links := make([]*link, 0, len(p.links))
 	for l := range p.links {
 		links = append(links, l)
@@ -173,7 +153,7 @@ func (p *publisherImpl) beginDrain() {
 func (p *publisherImpl) farewell(l *link) {
 	p.fan.Mu.Lock()
 	p.giveUp()
-	early := !p.draining || !l.asked && p.accounts.Owes(l.peer.Instance, l)
+	early := !p.ending.Begun() || !l.asked && p.accounts.Owes(l.peer.Instance, l)
 	p.fan.Mu.Unlock()
 	if early || l.dismissed || l.state != linkReady {
 		return
@@ -187,39 +167,29 @@ func (p *publisherImpl) farewell(l *link) {
 //
 // Errors: as Drain.
 func (p *publisherImpl) awaitReturn(ctx context.Context) error {
-	look := time.NewTicker(returnTime / 50)
-	defer look.Stop()
-	for {
-		select {
-		case <-p.drained:
-			return p.drainResult()
-		case <-look.C: // some may be given up
-			p.loop.Post(func() {
-				p.fan.Mu.Lock()
-				p.noteDrained()
-				p.fan.Mu.Unlock()
-			})
-		case <-ctx.Done():
-			p.fan.Mu.Lock()
-			left, lost := len(p.links), p.unreturned()
-			p.fan.Mu.Unlock()
-			if left == 0 && lost != nil {
-				return fmt.Errorf("%w: %w", lost, context.Cause(ctx))
-			}
-			return errors.Join(lost, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, context.Cause(ctx)))
-		}
+	end := p.ending.Wait(ctx, func() { p.loop.Post(p.lookEnded) }) // some may be given up
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
+	left, lost := len(p.links), p.unreturned()
+	switch {
+	case end == nil && lost == nil && p.ending.State() == ending.Closed:
+		return ErrClosed
+	case end == nil:
+		return lost
+	case left == 0 && lost != nil:
+		return fmt.Errorf("%w: %w", lost, end)
 	}
+	return errors.Join(lost, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, end))
 }
 
 // unreturned returns an error if connections ended before or during the Drain and their
 // subscribers have not come back. fan.Mu is held.
 func (p *publisherImpl) unreturned() error {
-	missing, unconfirmed := p.accounts.Missing()
-	if missing += p.cutOff; missing == 0 {
+	missing, unconfirmed := p.ending.Missing()
+	if missing == 0 {
 		return nil
 	}
-	return fmt.Errorf("bus: drain: %w: connections that ended before: %d, with %d messages unconfirmed",
-		ErrUndelivered, missing, unconfirmed+p.cutOffMessages)
+	return fmt.Errorf("bus: drain: %w: connections that ended before: %d, with %d messages unconfirmed", ErrUndelivered, missing, unconfirmed)
 }
 
 // mayReturn reports whether a subscriber that is lost may connect again to a publisher
@@ -227,13 +197,13 @@ func (p *publisherImpl) unreturned() error {
 func (p *publisherImpl) mayReturn(instance string) bool {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	return p.state != publisherClosed && p.accounts.Returns(instance)
+	return p.ending.MayReturn(instance)
 }
 
 // giveUp stops waiting for peers that cannot come back to an ending publisher. Loop
 // only, and fan.Mu is held.
 func (p *publisherImpl) giveUp() {
-	if p.draining {
+	if p.ending.Begun() {
 		p.ownership.giveUp()
 	}
 }

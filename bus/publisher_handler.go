@@ -108,7 +108,7 @@ func (p *publisherImpl) left(l *link, cause error) {
 	if l.peer.Instance != "" && !l.barred {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
-	p.succeed(l)
+	p.newest.Leave(l.peer.Instance, l)
 	// Only a publisher that was closed from inside a callback frees its pool here.
 	// By then a failure can be reported to no caller.
 	_ = p.leave()
@@ -168,7 +168,8 @@ func (p *publisherImpl) onHello(l *link, data []byte) {
 	if observes {
 		action = acl.Describe
 	}
-	if refused := l.enter(action); refused != nil { // before anything is said of this side
+	var refused error
+	if l.who, refused = p.door.Enter(l.ep, action); refused != nil { // before anything is said of this side
 		l.barred = true
 		l.refuse(refused)
 		return
@@ -206,7 +207,7 @@ func (p *publisherImpl) onHello(l *link, data []byte) {
 		return // it is no link any more
 	}
 	p.supersede(l, func() {
-		if refused := l.reenter(); refused != nil {
+		if refused := l.who.Again(); refused != nil {
 			l.refuse(refused)
 			return
 		}
@@ -226,7 +227,7 @@ func (p *publisherImpl) helloTo(instance string, every time.Duration) ([]byte, e
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		MaxMessageBytes: subscription.TakesDropped, BeatMillis: heartbeat.Millis(every),
-		Limited: p.door.access != nil && p.action == acl.Subscribe,
+		Limited: p.door.Asks() && p.action == acl.Subscribe,
 	})
 }
 

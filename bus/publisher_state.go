@@ -10,7 +10,6 @@ import (
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/snapshot"
-	"tagbus/bus/internal/topk"
 	"tagbus/bus/state"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -41,12 +40,6 @@ func (handle *Sender) State(ctx context.Context, q state.Question) (state.State,
 	return s.pub.snapshot(state.Sender, q.Bounded(), time.Now()), nil
 }
 
-// rankedLink is a subscriber that may be shown.
-type rankedLink struct {
-	snapshot.Rank
-	l *link
-}
-
 // snapshot returns the state of this side. q is within its limits, and now as time.Now
 // returns it: what is measured does not depend on the clock on the wall.
 func (p *publisherImpl) snapshot(role state.Role, q state.Question, now time.Time) state.State {
@@ -69,13 +62,13 @@ func (p *publisherImpl) snapshot(role state.Role, q state.Question, now time.Tim
 		from := len(st.Peers)
 		p.fan.Mu.Lock()
 		wanted := snapshot.Wanted(&p.fan, q.Tags)
-		part = slices.DeleteFunc(part, func(r rankedLink) bool { _, there := p.links[r.l]; return !there })
-		for _, r := range part {
-			st.Peers = append(st.Peers, r.l.snapshot(now, wanted))
+		part = slices.DeleteFunc(part, func(l *link) bool { _, there := p.links[l]; return !there })
+		for _, l := range part {
+			st.Peers = append(st.Peers, l.snapshot(now, wanted))
 		}
 		p.fan.Mu.Unlock()
-		for i, r := range part {
-			snapshot.ShowPath(&st.Peers[from+i], r.l.ep)
+		for i, l := range part {
+			snapshot.ShowPath(&st.Peers[from+i], l.ep)
 		}
 	}
 	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), snapshot.Asked(&p.fan, p.watch, now, q.Tags)
@@ -90,38 +83,28 @@ func (p *publisherImpl) snapshot(role state.Role, q state.Question, now time.Tim
 const shownAtOnce = 128
 
 // snapshotAll fills in what is of all peers, and returns those that are shown with more.
-func (p *publisherImpl) snapshotAll(st *state.State, q state.Question, now time.Time) (shown []rankedLink, eps []netio.Endpoint) {
+func (p *publisherImpl) snapshotAll(st *state.State, q state.Question, now time.Time) (shown []*link, eps []netio.Endpoint) {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	snapshot.ShowSent(st, p.fan.Stats(), p.accounts.Sums())
 	st.Sending.PoolMinFreePages = p.minPagesFree.Add(now, p.pool.MinFree())
 
-	first := topk.New(q.Peers, func(a, b rankedLink) int { return snapshot.Before(a.Rank, b.Rank) })
-	st.Connected = len(p.links)
-	var by snapshot.Backends
+	ranking := snapshot.NewRanking[*link](q.Peers)
 	for l := range p.links {
-		by.Add(l.peer.Backend, 1)
 		past := p.pastOf(l)
-		r := rankedLink{snapshot.Rank{Stalled: l.stalledAt.Load() != 0, CutOff: past.CutOff(now), Fullest: l.out.Fullest(), Name: l.peer.Instance}, l}
-		for _, n := range l.out.Lanes {
-			sums := n.Account.Sums()
-			r.Lost += snapshot.Lost(&sums.Lost)
-		}
-		if r.Stalled {
-			st.Stalled++
-		}
-		st.Fullest = max(st.Fullest, r.Fullest)
-		first.Add(r)
+		ranking.Add(st, l, l.peer.Backend, &l.out, snapshot.Rank{Stalled: l.stalledAt.Load() != 0, CutOff: past.CutOff(now), Name: l.peer.Instance})
 		eps = append(eps, l.ep)
 	}
-	st.ByBackend = by.Connected()
-	gone := snapshot.Latest(p.accounts.Gone(), q.Peers, now, func(a *ledger.Account[*link, member]) (*snapshot.Past, time.Time) { return &a.Peer.past, a.Peer.ended })
+	gone := snapshot.Latest(p.accounts.Gone(), q.Peers, now, func(a *ledger.Account[*link, member]) (*snapshot.Past, time.Time) {
+		return &a.Peer.last.Past, a.Peer.last.Ended
+	})
 	for _, a := range gone {
-		peer := a.Peer.state()
+		peer := a.Peer.peer.state(a.Peer.last.Since)
+		a.Peer.last.Show(&peer)
 		snapshot.ShowAccounts(&peer, a.Lanes())
 		st.Gone = append(st.Gone, peer)
 	}
-	return first.Sorted(), eps
+	return ranking.Shown(st), eps
 }
 
 // addLosses adds to the states of tags what of them was lost.
@@ -161,35 +144,10 @@ func (out *outlet) notePassed() {
 	out.link.passed = passed
 }
 
-// state returns the state of a subscriber that has gone, without its lanes.
-func (m *member) state() state.Peer {
-	peer := m.peer.state(m.since)
-	peer.Messages, peer.Bytes, peer.Pages = m.messages, m.bytes, m.pages
-	peer.Ended, peer.Heard = snapshot.Time(m.ended), snapshot.Time(m.heard)
-	if m.cause != nil {
-		peer.Reason = snapshot.Reason(m.cause)
-	}
-	m.past.Show(&peer)
-	return peer
-}
-
 // pastOf returns what is remembered of the subscriber of a connection. fan.Mu is held.
 func (p *publisherImpl) pastOf(l *link) snapshot.Past {
 	if a := p.accounts.Of(l.peer.Instance); a != nil {
-		return a.Peer.past
+		return a.Peer.last.Past
 	}
 	return snapshot.Past{}
-}
-
-// remember adds the last connection, which has ended, to the past.
-//
-//   - unconfirmed: messages that it has left so.
-//   - all: those, and what earlier ones have left.
-func (m *member) remember(unconfirmed, all uint64) {
-	if unconfirmed > 0 {
-		m.past.Unconfirmed(m.heard, m.ended, all > unconfirmed)
-	}
-	if m.cause != nil {
-		m.past.Broke(m.ended, m.cause, ErrStalled)
-	}
 }

@@ -93,7 +93,7 @@ func (handle *Publisher) Stats() PublisherStats {
 	p := publisherOf(handle)
 	pool := p.pool
 	st := PublisherStats{
-		NotAllowed: p.refusals.total.Load(),
+		NotAllowed: p.door.Told(),
 		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.All(), OwnStalls: p.broken.Own(),
 		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.trouble.Failing(),
 	}

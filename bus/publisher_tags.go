@@ -9,7 +9,7 @@ import (
 
 	"tagbus/acl"
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/fanout"
 	"tagbus/tags"
 )
 
@@ -91,54 +91,22 @@ func withdrawn(err error) error {
 //   - Threads: any.
 func (handle *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
 	p := publisherOf(handle)
-	var missing *tags.Tag // as long as no subscriber wants it, the sets need not be compared
-	for {
-		p.fan.Mu.Lock()
-		open := p.state == publisherOpen
-		enough := p.subscribed() >= n
-		var wanted []tags.Set
-		compare := enough && n > 0 && (missing == nil || p.fan.Wanted(*missing))
-		if compare {
-			wanted = p.fan.WantedSets()
-		}
-		changed := p.fan.NextChange()
-		p.fan.Mu.Unlock()
-		var err error
-		if compare { // the comparison can take long, and the loop needs Mu
-			missing, err = tagset.Missing(tags.Union(wanted...), set)
-		}
-		enough = enough && (n <= 0 || missing == nil)
-		switch {
-		case !open:
-			return ErrClosed
-		case err != nil:
-			return fmt.Errorf("bus: wait for %d subscribers of %s: %w", n, shortSet(set), err)
-		case enough:
-			return nil
-		case p.loop.OnAnyLoop():
-			return ErrOnLoop
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("bus: wait for %d subscribers: %w", n, context.Cause(ctx))
-		}
+	err := p.fan.AwaitSubscribed(ctx, n, set, p.mayWait)
+	switch {
+	case err == nil, errors.Is(err, ErrOnLoop):
+		return err
+	case errors.Is(err, fanout.ErrStopped):
+		return ErrClosed
+	case errors.Is(err, tags.ErrTooComplex):
+		return fmt.Errorf("bus: wait for %d subscribers of %s: %w", n, shortSet(set), err)
 	}
+	return fmt.Errorf("bus: wait for %d subscribers: %w", n, err)
 }
 
-// subscribed returns how many subscribers have a subscription. fan.Mu is held.
-func (p *publisherImpl) subscribed() (count int) {
-	for l := range p.links {
-		if l.out.Subscribed() {
-			count++
-		}
+// mayWait returns ErrOnLoop on a loop, and otherwise nil.
+func (p *publisherImpl) mayWait() error {
+	if p.loop.OnAnyLoop() {
+		return ErrOnLoop
 	}
-	return count
-}
-
-// nextChange returns a channel that is closed at the next change of a subscription.
-func (p *publisherImpl) nextChange() <-chan struct{} {
-	p.fan.Mu.Lock()
-	defer p.fan.Mu.Unlock()
-	return p.fan.NextChange()
+	return nil
 }

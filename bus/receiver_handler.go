@@ -9,9 +9,9 @@ import (
 
 	"tagbus/acl"
 	"tagbus/bus/internal/admission"
+	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/observe"
-	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -27,7 +27,7 @@ type receiverHandler struct {
 type guest struct {
 	ep       netio.Endpoint
 	peer     *Peer
-	who      *identity.Peer     // that the transport has proved; nil without Access
+	who      door.Peer          // which one it is
 	deadline heartbeat.Deadline // for the hello
 	leaving  bool               // a last message is on its way
 }
@@ -119,7 +119,8 @@ func (r *receiverImpl) onHello(g *guest, data []byte) {
 	if observes {
 		action = acl.Describe
 	}
-	if refused := r.enter(g, action); refused != nil { // before anything is said of this side
+	var refused error
+	if g.who, refused = r.sub.door.Enter(g.ep, action); refused != nil { // before anything is said of this side
 		r.refuse(g, refused)
 		return
 	}
@@ -147,12 +148,12 @@ func (r *receiverImpl) onHello(g *guest, data []byte) {
 		return // it is no guest any more
 	}
 	r.guests.Leave(g)
-	r.sub.accept(g.ep, h, g.who)
+	r.sub.accept(g.ep, h, g.who.Identity())
 }
 
 // refuse closes a connection once the peer was told why.
 func (r *receiverImpl) refuse(g *guest, err error) {
-	refused, refusedErr := subscription.Append(nil, refusal(0, outsideOf(err)))
+	refused, refusedErr := subscription.Append(nil, refusal(0, err))
 	r.leave(g, refused, errors.Join(err, refusedErr))
 }
 
@@ -164,7 +165,7 @@ func (r *receiverImpl) admit(g *guest, h subscription.Hello) error {
 		return fmt.Errorf("%w: this is a receiver, which takes connections of senders", ErrProtocol)
 	case h.MaxMessageBytes < subscription.MaxControlBytes:
 		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
-	case src != nil && !samePeer(src.rights.Peer(), g.who):
+	case src != nil && !door.Same(src.rights.Peer(), g.who.Identity()):
 		return errTakenInstance
 	case r.draining.Load():
 		return ErrClosed
@@ -193,7 +194,7 @@ func (r *receiverImpl) leave(g *guest, last []byte, reason error) {
 		r.drop(g, errors.Join(reason, err))
 		return
 	}
-	if e, tell := r.sub.refusals.event(&r.sub.door, reason, g.peer, g.who); tell {
+	if e, tell := refusedEvent(&r.sub.door, reason, g.peer, g.who.Identity()); tell {
 		r.sub.event(e)
 	}
 }
@@ -252,6 +253,6 @@ func (r *receiverImpl) observe(g *guest, h subscription.Hello) error {
 		return err
 	}
 	r.guests.Leave(g)
-	r.observers.Enter(g.ep, hello, watching{g.peer, g.who})
+	r.observers.Enter(g.ep, hello, watching{g.peer, g.who.Identity()})
 	return nil
 }

@@ -4,6 +4,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -135,17 +136,12 @@ func (r *Requester) Request(ctx context.Context, command []byte) (Message, error
 	}
 	r.sender.Flush()
 	r.requests.Add(1)
-	var cause error
-	select {
-	case m := <-q.Reply:
+	m, cause := bookOf(r).Await(ctx, q, r.sub.Ended())
+	switch {
+	case cause == nil:
 		return m, nil
-	case <-r.sub.Ended():
+	case errors.Is(cause, pending.ErrEnded):
 		cause = ErrClosed
-	case <-ctx.Done():
-		cause = context.Cause(ctx)
-	}
-	if !bookOf(r).Cancel(q) { // it came at the last moment
-		return <-q.Reply, nil
 	}
 	after, _ := bookOf(r).Counts()
 	return Message{}, &NoReplyError{

@@ -55,7 +55,7 @@ func (handle *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, statu
 
 func (s *senderImpl) send(ctx context.Context, tag tags.Tag, status wire.Status, data []byte, x *fanout.Receipt) error {
 	for {
-		changed := s.pub.nextChange() // before the try, so that no change after it is missed
+		changed := s.pub.fan.NextChange() // before the try, so that no change after it is missed
 		err := s.pub.publishContext(ctx, tag, status, data, x)
 		switch {
 		case err == nil:

@@ -79,7 +79,7 @@ func meant(h subscription.Hello, instance string) error {
 // whole connection if id is 0. A reason that is longer than a text of the protocol
 // may be loses its end, and says so.
 func refusal(id uint64, reason error) *subscription.Refused {
-	return &subscription.Refused{ID: id, Reason: sanitize.Cut(sanitize.Error(reason), subscription.MaxTextBytes)}
+	return &subscription.Refused{ID: id, Reason: sanitize.Cut(sanitize.Error(outsideOf(reason)), subscription.MaxTextBytes)}
 }
 
 // peerContact is the contact with the peer of a directory entry. A subscriber has one

@@ -4,9 +4,13 @@ package bus
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"tagbus/acl"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/identity"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -19,29 +23,15 @@ import (
 //
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (src *source) enter() error {
-	door := &src.sub.door
-	who, err := door.identify(src.contact.ep)
+	who, err := src.sub.door.Enter(src.contact.ep, acl.Publish)
 	if err != nil {
 		return err
 	}
-	if err := door.enters(who, acl.Publish); err != nil {
+	if err := announced(&src.sub.door, &src.contact.entry, who.Identity()); err != nil {
 		return err
 	}
-	if err := door.announced(&src.contact.entry, who); err != nil {
-		return err
-	}
-	src.permit(who, acl.Publish)
+	src.permit(who.Identity(), acl.Publish)
 	return nil
-}
-
-// enter notes which peer a guest is, and returns why it may not come in, or nil.
-//
-// Errors: those of Access.Identify; *AccessError.
-func (r *receiverImpl) enter(g *guest, action acl.Action) (err error) {
-	if g.who, err = r.sub.door.identify(g.ep); err != nil {
-		return err
-	}
-	return r.sub.door.enters(g.who, action)
 }
 
 // permit notes of which tags a peer may send messages. What it has announced besides is not
@@ -52,19 +42,19 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 		src.rights.Forget()
 		return
 	}
-	src.rights.Permit(who, door.access.Allowed(who.Principal, action))
+	src.rights.Permit(who, door.Allowed(who, action))
 	src.sub.duplicates.reconsider(src)
 	if action != acl.Publish {
 		return // a sender announces nothing
 	}
-	if refused := door.refuses(who, action, src.contact.entry.Tags, src.contact.entry.Tags); refused != nil {
+	if refused := door.Refuses(who, action, src.contact.entry.Tags, src.contact.entry.Tags); refused != nil {
 		src.refuse(refused)
 	}
 }
 
 // refuse tells that the publisher has announced what it may not send.
-func (src *source) refuse(refused *AccessError) {
-	if e, tell := src.sub.refusals.event(&src.sub.door, refused, src.contact.peer, src.rights.Peer()); tell {
+func (src *source) refuse(refused error) {
+	if e, tell := refusedEvent(&src.sub.door, refused, src.contact.peer, src.rights.Peer()); tell {
 		src.event(e)
 	}
 }
@@ -130,27 +120,10 @@ func (src *source) denied(missing ...tags.Set) {
 	if set.IsEmpty() {
 		return
 	}
-	src.refuse(&AccessError{Who: src.sub.door.name(), Action: acl.Subscribe, Tags: set})
-	if bytes, err := some(set, subscription.MaxDenied).MarshalBinary(); err == nil {
-		src.requests.InTurn(&subscription.Denied{Set: bytes})
+	src.refuse(&AccessError{Who: src.sub.door.Name(), Action: acl.Subscribe, Tags: set})
+	if m, err := group.DeniedOf(set); err == nil {
+		src.requests.InTurn(m)
 	}
-}
-
-// some returns the first ranges of a set.
-func some(set tags.Set, most int) tags.Set {
-	if set.Parts() <= most {
-		return set
-	}
-	var first []tags.Set
-	for lo, hi := range set.Ranges() {
-		if one, err := tags.Range(lo, hi); err == nil {
-			first = append(first, one)
-		}
-		if len(first) == most {
-			break
-		}
-	}
-	return tags.Union(first...)
 }
 
 // reviewAccess looks at all publishers again, after a change of what is allowed. Loop only.
@@ -158,16 +131,7 @@ func (s *subscriberImpl) reviewAccess() {
 	if s.closed.Load() {
 		return
 	}
-	left := make([]*source, 0, len(s.sources))
-	for _, src := range s.sources {
-		left = append(left, src)
-	}
-	s.work.Add(func(budget int) (steps int, done bool) {
-		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
-			steps += left[len(left)-1].review()
-		}
-		return steps, len(left) == 0
-	})
+	s.work.Add(workqueue.Each(slices.Collect(maps.Values(s.sources)), (*source).review))
 }
 
 // review ends the connection if its peer no longer counts, and asks for what it may send
@@ -181,7 +145,7 @@ func (src *source) review() (steps int) {
 		src.consider()
 		return 1
 	}
-	if err := src.sub.door.expired(src.rights.Peer()); err != nil {
+	if err := src.sub.door.Expired(src.rights.Peer()); err != nil {
 		src.fail(err)
 		return 1
 	}

@@ -193,7 +193,7 @@ func (s *subscriberImpl) close() (later bool, err error) {
 	s.closed.Store(true)
 	unlisted := s.listing.Load().End()
 	s.directory.End()
-	s.door.close()
+	s.door.Close()
 	switch {
 	case s.loop.OnLoop():
 		if s.closeSoon() {

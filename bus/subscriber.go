@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/discovery"
+	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
@@ -86,8 +87,7 @@ type subscriberImpl struct {
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
 
-	door     door     // which publishers may send what
-	refusals refusals // that were told
+	door door.Door // which publishers may send what
 
 	leaving map[uint64]*subscriptionImpl      // closed, and not yet ended everywhere
 	sources map[string]*source                // by the publisher's instance
@@ -140,6 +140,7 @@ func newSubscriber(cfg SubscriberConfig) *subscriberImpl {
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
+		door:     doorTo(cfg.Access),
 	}
 	s.is = s
 	s.duplicates.sub = s
@@ -159,7 +160,7 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	s.loop = s.backend.Loop()
 	s.backends = ways.Of(s.backend)
 	s.work = workqueue.New(s.loop.Post)
-	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
+	s.door.Open(s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, helloTimeout, s.backends)

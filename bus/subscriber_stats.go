@@ -91,7 +91,7 @@ func (handle *Subscriber) Stats() SubscriberStats {
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
-		NotAllowed: s.refusals.total.Load(), ByBackend: backendCounts(&c.byBackend),
+		NotAllowed: s.door.Told(), ByBackend: backendCounts(&c.byBackend),
 		Losses: losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.All(), OwnStalls: c.broken.Own(), EntryFailing: c.trouble.Failing(),
 	}
 }

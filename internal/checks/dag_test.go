@@ -83,7 +83,7 @@ var table = []rule{
 	}},
 	{"bus/internal/sendqueue", "what waits for a peer is bounded whatever it says, and comes before the goodbye", []string{"bus/internal/ring", "subscription", "netio"}},
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
-	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "netio"}},
+	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "internal/validate", "netio"}},
 	{"bus/internal/toptags", "which tags are busy depends on what was counted of them, and on no session", []string{
 		"bus/internal/fanout", "bus/internal/coarseclock", "bus/internal/topk", "bus/state",
 	}},
@@ -99,6 +99,10 @@ var table = []rule{
 	}},
 	{"bus/internal/discovery", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory", "bus/internal/workqueue"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
+	{"bus/internal/door", "what a policy is asked of a peer does not depend on what the peer says, or on which side it is", []string{
+		"acl", "identity", "internal/alarm", "internal/backoff", "internal/sanitize", "netio", "tags",
+	}},
+	{"bus/internal/ending", "when a publisher has ended depends on the accounts of its subscribers, and not on what ends them", []string{"bus/internal/ledger"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
 	{"bus/internal/intake", "what arrives of a publisher is found and counted without knowing a session, a handler or the transport", []string{
@@ -124,6 +128,7 @@ var table = []rule{
 	{"bus/internal/announce", "what keeps an entry true depends on the directory and on the host, and not on what the instance does", []string{
 		"bus/directory", "bus/internal/advertise", "bus/internal/hostaddr", "tags",
 	}},
+	{"bus/internal/listen", "where a program listens follows from its configuration and its backends", []string{"bus/internal/advertise", "bus/internal/dialer", "bus/internal/ways", "netio"}},
 	{"bus/internal/advertise", "the addresses of listeners depend on them and on the host alone", []string{"bus/directory"}},
 	{"bus/internal/ways", "how a peer is reached follows from its entry and the backends of both", []string{"bus/directory", "bus/internal/dialer", "netio"}},
 	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},

@@ -21,7 +21,7 @@ type borrowing struct {
 
 // Loan is memory of the pool for one message, which its user fills in place and publishes without
 // a copy. It is used again for other loans: who keeps it keeps the turn, too, which says which
-// loan is meant.
+// loan is meant. nil is over.
 //
 // Threads: one at a time, that of its user.
 type Loan struct {
@@ -89,7 +89,7 @@ func (fan *Fanout) tryBorrow(n int) *Loan {
 
 // Data returns the memory of a loan, nil if it is over.
 func (l *Loan) Data(turn uint32) []byte {
-	if l.turn.Load() != turn {
+	if l.over(turn) {
 		return nil
 	}
 	return l.piece.Mem
@@ -100,7 +100,7 @@ func (l *Loan) Data(turn uint32) []byte {
 //
 //   - Errors: as Fanout.Publish. The loan is as before then.
 func (l *Loan) Publish(turn uint32, tag tags.Tag, status wire.Status, n int) (ok bool, err error) {
-	if l.turn.Load() != turn {
+	if l.over(turn) {
 		return false, nil
 	}
 	data := l.piece.Mem[:n]
@@ -116,12 +116,15 @@ func (l *Loan) Publish(turn uint32, tag tags.Tag, status wire.Status, n int) (ok
 
 // Abort ends the loan, and reports whether it was not over.
 func (l *Loan) Abort(turn uint32) bool {
-	if l.turn.Load() != turn {
+	if l.over(turn) {
 		return false
 	}
 	l.end(true)
 	return true
 }
+
+// over reports whether a loan is over; nil is.
+func (l *Loan) over(turn uint32) bool { return l == nil || l.turn.Load() != turn }
 
 // end ends the loan.
 //

@@ -234,13 +234,3 @@ func (fan *Fanout) Free() error {
 
 // HasCache reports whether there is a cache.
 func (fan *Fanout) HasCache() bool { return fan.cache != nil }
-
-// NotifyChanged closes the channels of NextChange: a subscription has changed, or
-// something else that the user waits for. Mu is held.
-func (fan *Fanout) NotifyChanged() {
-	close(fan.changed)
-	fan.changed = make(chan struct{})
-}
-
-// NextChange returns a channel that is closed at the next NotifyChanged. Mu is held.
-func (fan *Fanout) NextChange() <-chan struct{} { return fan.changed }

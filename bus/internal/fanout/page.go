@@ -169,8 +169,8 @@ func (fan *Fanout) memoryFreed() {
 	}
 }
 
-// PageStateBytes is the memory that Init takes for each buffer of the pool.
-const PageStateBytes = int(unsafe.Sizeof(page{})+unsafe.Sizeof((*page)(nil))) + arena.StateBytes
+// pageStateBytes is the memory that Init takes for each buffer of the pool.
+const pageStateBytes = int(unsafe.Sizeof(page{})+unsafe.Sizeof((*page)(nil))) + arena.StateBytes
 
 const (
 	pageSlab  = 64 // pages that are made together

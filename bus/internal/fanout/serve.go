@@ -130,25 +130,6 @@ func containsTag(sets []tags.Set, tag tags.Tag) bool {
 	return slices.ContainsFunc(sets, func(set tags.Set) bool { return set.Contains(tag) })
 }
 
-// Wanted reports whether a lane wants a tag, even if it has not moved yet. Mu is held.
-func (fan *Fanout) Wanted(tag tags.Tag) bool { return len(fan.table.AppendWanting(nil, tag)) > 0 }
-
-// WantedSets returns the sets of all subscriptions whose tags have moved. Mu is held.
-func (fan *Fanout) WantedSets() (sets []tags.Set) {
-	for id, n := range fan.lanes {
-		if !n.entering {
-			sets = fan.table.Sets(sets, id)
-		}
-	}
-	return sets
-}
-
-// Subscribed reports whether the connection has a subscription whose tags have moved.
-// Fanout.Mu is held.
-func (box *Outbox) Subscribed() bool {
-	return slices.ContainsFunc(box.Lanes, func(n *Lane) bool { return box.fan.table.Has(n.id) && !n.entering })
-}
-
 // Published reports whether a tag of a set was published. It takes Mu.
 func (fan *Fanout) Published(set tags.Set) (used bool) {
 	fan.Mu.Lock()

@@ -143,3 +143,37 @@ func (in *incoming[C]) check(lanes, known int) error {
 	}
 	return nil
 }
+
+// DeniedOf returns the message that names tags which are wanted and not to be had: those of the
+// first ranges, if there are many.
+//
+// Errors: those of tags.Set.MarshalBinary.
+func DeniedOf(set tags.Set) (*subscription.Denied, error) {
+	b, err := some(set, subscription.MaxDenied).MarshalBinary()
+	return &subscription.Denied{Set: b}, err
+}
+
+// some returns the first ranges of a set.
+func some(set tags.Set, most int) tags.Set {
+	if set.Parts() <= most {
+		return set
+	}
+	var first []tags.Set
+	for lo, hi := range set.Ranges() {
+		if one, err := tags.Range(lo, hi); err == nil {
+			first = append(first, one)
+		}
+		if len(first) == most {
+			break
+		}
+	}
+	return tags.Union(first...)
+}
+
+// Denied returns the set of such a message.
+//
+// Errors: a set that is damaged, or has too many ranges.
+func Denied(m *subscription.Denied) (set tags.Set, err error) {
+	err = set.UnmarshalLimited(m.Set, subscription.MaxDenied, subscription.MaxDenied)
+	return set, err
+}

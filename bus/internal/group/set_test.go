@@ -39,3 +39,21 @@ func TestPartsFitControlMessages(t *testing.T) {
 		})
 	}
 }
+
+func TestDenied(t *testing.T) {
+	for _, n := range []int{1, subscription.MaxDenied, subscription.MaxDenied + 1, 5 * subscription.MaxDenied} {
+		m, err := group.DeniedOf(single(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := subscription.Append(nil, m); err != nil || len(b) > subscription.MaxControlBytes {
+			t.Errorf("%d ranges: got %d bytes, %v", n, len(b), err)
+		}
+		if got, err := group.Denied(m); err != nil || !got.Equal(single(min(n, subscription.MaxDenied))) {
+			t.Errorf("%d ranges: got %d, %v, want the first ones", n, got.Parts(), err)
+		}
+	}
+	if _, err := group.Denied(&subscription.Denied{Set: binary(t, single(subscription.MaxDenied+1))}); err == nil {
+		t.Error("got a set with too many ranges")
+	}
+}

@@ -12,6 +12,7 @@ package pending
 
 import (
 	"cmp"
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -31,6 +32,9 @@ const Window = 4096
 
 // ErrFull is the error of Begin if as many requests wait as may.
 var ErrFull = errors.New("too many requests wait")
+
+// ErrEnded is the error of Await if no reply can come any more.
+var ErrEnded = errors.New("no reply can come any more")
 
 // Request is a request that waits for its reply, or has waited.
 type Request[M any] struct {
@@ -117,6 +121,25 @@ func (b *Book[M]) Cancel(q *Request[M]) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.take(q.number) != nil
+}
+
+// Await waits for the reply to a request, and otherwise ends the request.
+//
+//   - ended: closed when none can come any more.
+//   - Errors: ErrEnded; the cause of the end of ctx.
+func (b *Book[M]) Await(ctx context.Context, q *Request[M], ended <-chan struct{}) (reply M, err error) {
+	select {
+	case reply = <-q.Reply:
+		return reply, nil
+	case <-ended:
+		err = ErrEnded
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if !b.Cancel(q) { // it came at the last moment
+		return <-q.Reply, nil
+	}
+	return reply, err
 }
 
 // Answer gives a reply to the request that it names, if that waits, and counts it.

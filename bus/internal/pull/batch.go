@@ -21,7 +21,7 @@ const (
 )
 
 // Batch is what has come in one page, or what a policy has left of several, of one publisher. It is
-// used again after Release: a generation is one use.
+// used again after Release: a generation is one use. nil has no messages, and is over.
 //
 // Threads: one goroutine at a time; any for Release and Over.
 type Batch[P comparable] struct {
@@ -60,19 +60,39 @@ type Part struct {
 func (b *Batch[P]) Generation() uint32 { return b.generation.Load() }
 
 // Len returns the number of messages.
-func (b *Batch[P]) Len() int { return b.messages }
+func (b *Batch[P]) Len() int {
+	if b == nil {
+		return 0
+	}
+	return b.messages
+}
 
 // Publisher returns where the messages come from.
-func (b *Batch[P]) Publisher() P { return b.publisher }
+func (b *Batch[P]) Publisher() (from P) {
+	if b == nil {
+		return from
+	}
+	return b.publisher
+}
 
 // HasRequests reports whether some messages are requests.
-func (b *Batch[P]) HasRequests() bool { return b.requests }
+func (b *Batch[P]) HasRequests() bool { return b != nil && b.requests }
 
 // Parts returns the messages, valid until Release.
-func (b *Batch[P]) Parts() []Part { return b.parts }
+func (b *Batch[P]) Parts() []Part {
+	if b == nil {
+		return nil
+	}
+	return b.parts
+}
 
 // Origin returns what the data of the messages belongs to, and its turn.
-func (b *Batch[P]) Origin() (origin *retain.Origin, turn uint32) { return &b.origin, b.origin.Turn() }
+func (b *Batch[P]) Origin() (origin *retain.Origin, turn uint32) {
+	if b == nil {
+		return nil, 0
+	}
+	return &b.origin, b.origin.Turn()
+}
 
 // Origin returns what the data of a part belongs to.
 //
@@ -88,7 +108,7 @@ func (x *Part) Origin(batch *retain.Origin) *retain.Origin {
 //
 // Errors: those of package retain.
 func (b *Batch[P]) Retain(generation uint32) error {
-	if b.generation.Load() != generation {
+	if b == nil || b.generation.Load() != generation {
 		return retain.ErrOver
 	}
 	return b.retain()
@@ -111,7 +131,7 @@ func (b *Batch[P]) retain() error {
 
 // Release ends the use of the batch. A second call does nothing.
 func (b *Batch[P]) Release(generation uint32) {
-	if !b.generation.CompareAndSwap(generation, generation+1) {
+	if b == nil || !b.generation.CompareAndSwap(generation, generation+1) {
 		return
 	}
 	if b.kept != nil {

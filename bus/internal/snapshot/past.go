@@ -70,6 +70,39 @@ func (b *Past) Show(peer *state.Peer) {
 	peer.BrokenReason = Reason(b.cause)
 }
 
+// Last is the last connection of a peer that has gone, and what is remembered of all.
+type Last struct {
+	Past
+	Since                  time.Time // when it began
+	Messages, Bytes, Pages uint64    // sent on it
+	Ended, Heard           time.Time // when that was, and when something came from the peer last
+	Cause                  error     // why; nil: in order
+}
+
+// Remember adds the connection to the past.
+//
+//   - unconfirmed: messages that it has left so.
+//   - all: those, and what earlier ones have left.
+//   - stalled: as for Past.Broke.
+func (l *Last) Remember(unconfirmed, all uint64, stalled error) {
+	if unconfirmed > 0 {
+		l.Unconfirmed(l.Heard, l.Ended, all > unconfirmed)
+	}
+	if l.Cause != nil {
+		l.Broke(l.Ended, l.Cause, stalled)
+	}
+}
+
+// Show puts it into the state of the peer.
+func (l *Last) Show(peer *state.Peer) {
+	peer.Messages, peer.Bytes, peer.Pages = l.Messages, l.Bytes, l.Pages
+	peer.Ended, peer.Heard = Time(l.Ended), Time(l.Heard)
+	if l.Cause != nil {
+		peer.Reason = Reason(l.Cause)
+	}
+	l.Past.Show(peer)
+}
+
 // Reason returns the text of why a connection has ended without goodbye.
 func Reason(cause error) string {
 	if cause == io.EOF { //nolint:errorlint // what wraps it says more

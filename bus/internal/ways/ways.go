@@ -127,6 +127,17 @@ func (bs Backends) OnlyWithin(e directory.Entry) bool {
 	return common && len(e.Ways) > 0 && len(bs) > 1
 }
 
+// OnlyLoopback reports whether an entry is of another host, and has only addresses that lead back
+// to this one.
+//
+//   - host: this one, as it calls itself; empty: not known.
+func (bs Backends) OnlyLoopback(e directory.Entry, host string) bool {
+	if e.Host == "" || host == "" || e.Host == host || len(e.Addresses) == 0 || !bs.Has(e.Backend) {
+		return false
+	}
+	return !slices.ContainsFunc(e.Addresses, func(a netip.AddrPort) bool { return !a.Addr().Unmap().IsLoopback() })
+}
+
 // Open begins to open a connection.
 //
 // Errors: as netio.Backend.OpenEndpoint; in a program of several backends with the name of its own.

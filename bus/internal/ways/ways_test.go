@@ -144,3 +144,33 @@ func TestWhatWasPassed(t *testing.T) {
 		}
 	}
 }
+
+func TestBackends_OnlyLoopback(t *testing.T) {
+	all := ways.Backends{&backend{name: "tcp"}}
+	entry := func(host, kind string, addresses ...string) (e directory.Entry) {
+		e = directory.Entry{Host: host, Backend: kind}
+		for _, addr := range addresses {
+			e.Addresses = append(e.Addresses, netip.MustParseAddrPort(addr))
+		}
+		return e
+	}
+	for _, x := range []struct {
+		name string
+		e    directory.Entry
+		want bool
+	}{
+		{"another host", entry("b", "tcp", "127.0.0.1:1", "[::ffff:127.0.0.1]:1"), true},
+		{"this host", entry("a", "tcp", "127.0.0.1:1"), false},
+		{"an entry without a host", entry("", "tcp", "127.0.0.1:1"), false},
+		{"another address, too", entry("b", "tcp", "127.0.0.1:1", "10.0.0.1:1"), false},
+		{"another backend", entry("b", "rdma", "127.0.0.1:1"), false},
+		{"no address", entry("b", "tcp"), false},
+	} {
+		if got := all.OnlyLoopback(x.e, "a"); got != x.want {
+			t.Errorf("%s: got %v, want %v", x.name, got, x.want)
+		}
+	}
+	if all.OnlyLoopback(entry("b", "tcp", "127.0.0.1:1"), "") {
+		t.Error("a host that is not known is another one")
+	}
+}
