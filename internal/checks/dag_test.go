@@ -135,7 +135,7 @@ var table = []rule{
 	{"bus/internal/tagset", "the limits of a set are those of a subscription", []string{"subscription", "tags"}},
 	{"bus/internal/wire", "the bytes of a page depend on nothing except tags", []string{"tags"}},
 	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},
-	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/sanitize", "tags"}},
+	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/goroutine", "internal/sanitize", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
 		"internal/validate", "internal/sanitize", "internal/backoff", "bus/directory", "tags", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},
