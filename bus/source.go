@@ -67,7 +67,7 @@ func (src *source) established(ep netio.Endpoint) {
 	}
 	src.fault = nil
 	if err := src.enter(); err != nil { // before anything is said of this side
-		src.sub.duplicates.bar(src, true)
+		src.sub.bar(src, true)
 		src.fail(err)
 		return
 	}
@@ -111,7 +111,7 @@ func (src *source) lost(cause error) {
 		src.contact.Refused(cause)
 		return
 	}
-	src.sub.duplicates.reconsider(src) // if it has left the directory, others send its tags
+	src.sub.duplicates.Reconsider(&src.served) // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
 	src.sub.counters.broken.Add(cause)
 	src.sub.remember(src, cause)

@@ -68,11 +68,11 @@ func (src *source) onHello(data []byte) {
 		err = protocolError("it is a %s", sanitize.Text(h.Role))
 	}
 	if err != nil {
-		src.sub.duplicates.bar(src, errors.Is(err, ErrNotAllowed))
+		src.sub.bar(src, errors.Is(err, ErrNotAllowed))
 		src.fail(err)
 		return
 	}
-	src.sub.duplicates.bar(src, false)
+	src.sub.bar(src, false)
 	src.rights.Begin(h.Limited)
 	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
 	heart := &src.sub.heart
@@ -172,7 +172,7 @@ func (src *source) onSubscribed(id uint64) {
 	if r.Sub.held {
 		r.Sub.stall(src)
 	}
-	src.sub.duplicates.check(src, r)
+	src.sub.duplicates.Check(&src.served, r.Sub)
 	src.answered(r)
 }
 
@@ -263,7 +263,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 		src.event(Event{Kind: Goodbye, Peer: src.contact.peer, Err: src.failure})
 	}
 	src.contact.ended = true
-	src.sub.duplicates.reconsider(src)
+	src.sub.duplicates.Reconsider(&src.served)
 	src.out.Leave()
 }
 

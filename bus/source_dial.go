@@ -180,32 +180,32 @@ func (d *dialing) sought() {
 // Take implements discovery.User.
 func (src *source) Take(e directory.Event) (steps int) {
 	s := src.sub
-	s.duplicates.reconsider(src) // those that have had tags in common with it
+	s.duplicates.Reconsider(&src.served) // those that have had tags in common with it
 	if !src.contact.Ready() {
 		src.rights.Forget() // it may be another one now
 	}
 	src.update(e.Entry)
-	steps = s.duplicates.meet(src)
+	steps = s.duplicates.Meet(&src.served)
 	src.consider()
-	s.duplicates.checkAll(src)
+	s.duplicates.CheckAll(&src.served)
 	if e.Kind == directory.Changed {
 		s.checkReady()
 	}
-	s.duplicates.reconsider(src)
+	s.duplicates.Reconsider(&src.served)
 	return steps + e.Entry.Tags.Parts()/tagset.StepsPerStep
 }
 
 // Gone implements discovery.User.
 func (src *source) Gone() (steps int) {
-	begun, awaited := src.sub.duplicates.index.Steps(), !src.contact.Idle() || src.requests.Len() > 0
+	begun, awaited := src.sub.duplicates.Steps(), !src.contact.Idle() || src.requests.Len() > 0
 	src.contact.listed, src.contact.gone = false, time.Now()
-	src.sub.duplicates.reconsider(src)
+	src.sub.duplicates.Reconsider(&src.served)
 	src.unlisted()
 	src.sub.forgetOldest()
 	if awaited {
 		src.sub.checkReady()
 	}
-	return forgetSteps + src.sub.duplicates.index.Steps() - begun
+	return forgetSteps + src.sub.duplicates.Steps() - begun
 }
 
 // update takes over the directory entry of the publisher.

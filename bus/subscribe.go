@@ -91,9 +91,7 @@ func (s *subscriberImpl) add(sub *subscriptionImpl) {
 	}
 	s.subs.Add(sub.id, sub)
 	s.listing.Load().Changed()
-	if sub.cfg.Duplicates != DuplicatesAll {
-		s.duplicates.choosy++
-	}
+	s.duplicates.Open(sub)
 	s.startPatience(sub)
 	for _, src := range s.sources {
 		src.considerOne(sub)
@@ -103,8 +101,8 @@ func (s *subscriberImpl) add(sub *subscriptionImpl) {
 
 // remove ends a subscription. Loop only.
 func (s *subscriberImpl) remove(sub *subscriptionImpl) {
-	if s.subs.Has(sub.id) && sub.cfg.Duplicates != DuplicatesAll {
-		s.duplicates.choosy--
+	if s.subs.Has(sub.id) {
+		s.duplicates.Close(sub)
 	}
 	s.subs.Remove(sub.id)
 	s.listing.Load().Changed()

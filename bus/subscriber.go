@@ -22,6 +22,7 @@ import (
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
+	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
@@ -100,7 +101,7 @@ type subscriberImpl struct {
 	forgetting bool // forgetOldest is going to
 	absent     int  // at most so many publishers are remembered that are gone
 
-	duplicates duplicates
+	duplicates overlap.Choice[*source, *subscriptionImpl]
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -142,7 +143,6 @@ func newSubscriber(cfg SubscriberConfig) *subscriberImpl {
 		retainer: retain.New(cfg.RetainBytes),
 	}
 	s.is = s
-	s.duplicates.sub = s
 	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
 		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
@@ -159,6 +159,7 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	s.loop = s.backend.Loop()
 	s.backends = ways.Of(s.backend)
 	s.work = workqueue.New(s.loop.Post)
+	s.duplicates = overlap.NewChoice(choosing{s}, &s.work, s.loop.Post)
 	s.door.open(s.cfg.Access, s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
@@ -230,7 +231,7 @@ const forgetSteps = 32
 func (s *subscriberImpl) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
 	src.contact.Rest()
-	s.duplicates.forget(src)
+	s.duplicates.Forget(&src.served)
 	if src.in.Lanes() == 0 {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/pull"
 	"tagbus/internal/alarm"
 	"tagbus/subscription"
@@ -135,6 +136,9 @@ func (sub *subscriptionImpl) request() subscription.Subscribe {
 	}
 	return m
 }
+
+// Rule returns which publishers of a tag send it.
+func (sub *subscriptionImpl) Rule() overlap.Rule { return overlap.Rule(sub.cfg.Duplicates) }
 
 // Tags returns the set of the subscription.
 func (handle *Subscription) Tags() tags.Set {

@@ -128,7 +128,7 @@ var table = []rule{
 	{"bus/internal/ways", "how a peer is reached follows from its entry and the backends of both", []string{"bus/directory", "bus/internal/dialer", "netio"}},
 	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
-	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},
+	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
 	{"bus/internal/coarseclock", "what time it is depends on a loop, and on nothing that happens", []string{"internal/alarm"}},
 	{"bus/internal/admission", "which connection gives way depends on addresses, and what a connection is does not matter", nil},
 	{"bus/internal/tagmap", "a map depends on its keys", []string{"tags"}},
