@@ -135,7 +135,7 @@ func (sub *subscriptionImpl) maybeEnded() {
 
 // finish ends everything that waits for the subscription. Loop only.
 func (sub *subscriptionImpl) finish(err error) {
-	sub.settle(err)
+	sub.wishes.Settle(err)
 	sub.end.Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
 	if sub.retired {
@@ -167,7 +167,7 @@ func (s *subscriberImpl) giveUp(sub *subscriptionImpl) {
 			err.Err = r.Denied()
 		}
 	}
-	sub.settle(err)
+	sub.wishes.Settle(err)
 	sub.endQueue(err)
 	s.remove(sub)
 	s.event(Event{Kind: Problem, Tags: sub.live, Err: err})

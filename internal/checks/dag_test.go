@@ -119,6 +119,7 @@ var table = []rule{
 	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
 		"bus/internal/group", "bus/internal/positions", "bus/internal/tagset", "bus/internal/workqueue", "subscription", "tags",
 	}},
+	{"bus/internal/wanted", "what a subscription wants does not depend on who asks for it, or of whom", []string{"bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/announce", "what keeps an entry true depends on the directory and on the host, and not on what the instance does", []string{
