@@ -43,7 +43,6 @@ type link struct {
 	pulse   heartbeat.Pulse
 
 	left        time.Time // linkLeaving: when
-	owed        bool      // it had a subscription when it was taken out of the routes
 	parted      bool      // the subscriber has said goodbye
 	asked       bool      // a group of subscriptions was complete
 	dismissed   bool      // goodbye is said to it
@@ -56,12 +55,9 @@ type link struct {
 	deadline    heartbeat.Deadline // for the hello, and then for a subscription
 	events      events.Conn
 	tasks       workqueue.Line
-	unrouting   bool // being taken out of the routes, for good
-	unrouted    bool
-	afterwards  []func() // when it is
-	buried      func()   // called when what waits for it is dropped, or nil
-	predecessor *link    // the older connection of the subscriber for which this one waits
-	successor   func()   // of the newest one, called when this one is forgotten
+	exit        fanout.Exit // of out
+	predecessor *link       // the older connection of the subscriber for which this one waits
+	successor   func()      // of the newest one, called when this one is forgotten
 }
 
 type linkState int
@@ -176,14 +172,7 @@ func (l working) Resume() { l.resume() }
 func (l working) Ends() bool { return l.ends() }
 
 // Aborted implements workqueue.Peer: the publisher ends.
-func (l working) Aborted() {
-	if l.unrouting && !l.unrouted {
-		l.wasUnrouted()
-	}
-	if l.buried != nil {
-		l.wasBuried()
-	}
-}
+func (l working) Aborted() { l.exit.Abort() }
 
 // ends reports whether the connection is about to end, or has.
-func (l *link) ends() bool { return l.fault != nil || l.unrouting }
+func (l *link) ends() bool { return l.fault != nil || l.exit.Begun() }

@@ -45,10 +45,10 @@ func (p *publisherImpl) supersede(l *link, f func()) {
 
 // endSuperseded ends a connection in whose place there is a newer one.
 func (p *publisherImpl) endSuperseded(l *link) {
-	if l.unrouting {
+	if l.exit.Begun() {
 		return
 	}
-	p.unroute(l, func() {})
+	l.exit.Leave(func() {})
 	l.state = linkLeaving
 	if l.fault == nil {
 		l.fault = errSuperseded
@@ -151,11 +151,11 @@ func (p *publisherImpl) leaveAccount(l *link, cause error) (unconfirmed uint64) 
 		sent := l.out.Stats()
 		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause, a.Peer.past}
 	}
-	unconfirmed = l.out.CloseAccounts(l.owed, coarseclock.Of(l.pulse.Heard()))
+	unconfirmed = l.out.CloseAccounts(l.exit.Owed(), coarseclock.Of(l.pulse.Heard()))
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
 		a.Peer.remember(unconfirmed, a.Unconfirmed())
 	}
-	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
+	owed := l.exit.Owed() && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0
 	}

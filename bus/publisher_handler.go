@@ -38,6 +38,7 @@ func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l.tasks.Turns, l.tasks.Peer = &p.turns, working{l}
 	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
 	l.out.Init(&p.fan, ep, l.onFault)
+	l.exit.Init(&l.out, &l.tasks)
 	ep.SetContext(l)
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
@@ -86,8 +87,8 @@ func (p *publisherImpl) closed(l *link, cause error, after func()) {
 	delete(p.connections, l)
 	p.heart.Leave()
 	l.out.Kill()
-	p.unroute(l, func() {
-		l.bury(func() {
+	l.exit.Leave(func() {
+		l.exit.Bury(func() {
 			p.left(l, cause)
 			after()
 		})
