@@ -49,7 +49,7 @@ type source struct {
 func newSource(s *subscriberImpl) *source {
 	src := &source{sub: s}
 	src.out = sendqueue.NewControl(src.pause, src.resume, src.sayLast, src.fail)
-	src.dial.src = src
+	src.dial = newDialing(src)
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.work.Share(src.pause, src.resume)
@@ -141,7 +141,7 @@ func (src *source) unlisted() {
 	if src.contact.listed || src.contact.Pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
-	if src.requests.Forgetting() || src.dial.looking {
+	if src.requests.Forgetting() || src.dial.wanting.Looking() {
 		return // unlisted is called again when that is done
 	}
 	if src.dial.seeks() {

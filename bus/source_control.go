@@ -5,6 +5,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/wire"
@@ -83,7 +84,7 @@ func (src *source) onHello(data []byte) {
 // ready begins to work with a publisher that has said hello.
 func (src *source) ready() {
 	src.contact.greeted()
-	src.vanished, src.dial.seek = false, seek{}
+	src.vanished, src.dial.seek = false, dialer.Search{}
 	src.sub.counters.connected(src.contact.peer, 1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
