@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -192,56 +192,12 @@ func (s *subscriberImpl) close() (later bool, err error) {
 	unlisted := s.listing.Load().End()
 	s.directory.End()
 	s.door.close()
-	switch {
-	case s.loop.OnLoop():
-		if s.closeSoon() {
-			return true, nil
-		}
-		return false, s.backend.Close()
-	case s.loop.OnAnyLoop(): // this loop must not wait for the other one
-		if s.loop.Post(func() {
-			if !s.closeSoon() {
-				_ = s.backend.Close()
-				s.closer.End()
-			}
-		}) {
-			return true, nil
-		}
-		s.shutdown() // the loop has ended
-		return false, s.backend.Close()
-	}
-	if !s.loop.Post(func() {
-		s.shutdown()
-		s.farewell()
-	}) {
-		s.shutdown()
-		return false, s.backend.Close()
-	}
-	patience := time.NewTimer(goodbyeTime)
-	defer patience.Stop()
-	select {
-	case <-s.gone:
-	case <-patience.C:
-	}
-	<-s.finished
-	unlisted()
-	return false, s.backend.Close()
-}
-
-// closeSoon is close inside a callback. The loop sends at the end of a turn, so the
-// backend is closed one turn later, after the last messages. closeSoon returns false if
-// the loop has no further turn. Loop only.
-func (s *subscriberImpl) closeSoon() bool {
-	s.shutdown()
-	s.farewell()
-	last := func() {
-		_ = s.backend.Close()
-		s.closer.End()
-	}
-	return s.loop.Post(func() {
-		if !s.loop.Post(last) {
-			last()
-		}
+	return s.closer.Part(s.backend, closer.Parting{
+		Shutdown: s.shutdown, Farewell: s.farewell, Said: s.gone, Patience: goodbyeTime,
+		Wait: func() {
+			<-s.finished
+			unlisted()
+		},
 	})
 }
 
