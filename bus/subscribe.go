@@ -56,31 +56,15 @@ func (s *subscriberImpl) subscribe(set tags.Set, h handlers, cfg SubscriptionCon
 	if n := set.Parts(); n > subscription.MaxParts {
 		return nil, fmt.Errorf("bus: subscribe: %w", tagset.TooMany(n))
 	}
-	lane, err := s.laneFor(cfg)
-	if err != nil {
-		return nil, err
+	lane, ok := s.lanes.Number(cfg.lane(), maxLanes)
+	if !ok {
+		return nil, ErrTooManyPolicies
 	}
 	sub := newSubscription(s, s.nextID.Add(1), set, h, cfg, lane)
 	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
 		return nil, ErrClosed
 	}
 	return sub, nil
-}
-
-// laneFor returns the lane of subscriptions that are treated alike. Lanes are
-// never given up: a publisher knows them as long as the connection lives.
-func (s *subscriberImpl) laneFor(cfg SubscriptionConfig) (uint16, error) {
-	cfg = cfg.lane()
-	s.laneMu.Lock()
-	defer s.laneMu.Unlock()
-	i := slices.Index(s.laneConfigs, cfg)
-	if i < 0 {
-		if i = len(s.laneConfigs); i == maxLanes {
-			return 0, ErrTooManyPolicies
-		}
-		s.laneConfigs = append(s.laneConfigs, cfg)
-	}
-	return uint16(i), nil
 }
 
 // add makes a subscription known. Loop only.

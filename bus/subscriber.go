@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +19,9 @@ import (
 	"tagbus/bus/internal/discovery"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/heartbeat"
-	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
 	"tagbus/bus/internal/overlap"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
@@ -58,8 +57,7 @@ type subscriberImpl struct {
 	backends ways.Backends // of which it consists
 	loop     netio.Loop
 
-	laneMu      sync.Mutex
-	laneConfigs []SubscriptionConfig // by the number of the lane
+	lanes request.Lanes[SubscriptionConfig]
 
 	role string // of this side, in its hello
 
@@ -75,8 +73,7 @@ type subscriberImpl struct {
 	second coarseclock.Clock // tells when something was lost
 
 	// Loop only.
-	lostAt    ledger.Times // of counters.lost
-	alarms    alarm.Clock  // of all that has its time
+	alarms    alarm.Clock // of all that has its time
 	dialer    dialer.Dialer
 	directory discovery.Follower[*source]
 	reports   alarm.Alarm // of gaps and losses that are not told at once

@@ -153,7 +153,7 @@ func (sub *subscriptionImpl) overflows(lost sourceTag) {
 	sub.overflowed.Add(1)
 	superseded := sub.cfg.Policy.Kind == Latest // left out on purpose
 	if superseded {
-		sub.owner.counters.superseded.Add(1)
+		sub.owner.counters.Supersede()
 	}
 	lost.src.in.Drop(sub.lane, lost.tag, ledger.Queue, 1, superseded)
 }

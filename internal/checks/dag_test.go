@@ -113,7 +113,7 @@ var table = []rule{
 	{"bus/internal/offers", "which tags peers have is said by their entries, and what a peer is does not matter", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
 	{"bus/internal/topk", "an order decides, whatever the elements are", nil},
 	{"bus/internal/snapshot", "the state of an instance is made of what is counted, and of no session", []string{
-		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/ledger", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
+		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/intake", "bus/internal/ledger", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
