@@ -38,9 +38,9 @@ type link struct {
 	stalled bool          // reported
 	held    time.Duration // for which this side stood still just before the end of the connection
 	limit   time.Duration // the shortest maxStall of the lanes at the last tick; 0: none
-	pausing int           // reasons not to read, see pause
 	fault   error         // why this side closes, or has closed
 	pulse   heartbeat.Pulse
+	reading heartbeat.Reading
 
 	left        time.Time // linkLeaving: when
 	parted      bool      // the subscriber has said goodbye
@@ -102,23 +102,6 @@ func (l *link) closeAfter(last []byte, reason error) {
 	l.out.SendLast(last)
 }
 
-// pause stops reading from the subscriber, until resume is called as often. It takes
-// effect at once. A paused link cannot hear the subscriber, so silence means nothing
-// (link.tick). Loop only.
-func (l *link) pause() {
-	if l.pausing++; l.pausing == 1 && !l.out.Dead() {
-		l.ep.PauseReceive()
-	}
-}
-
-// resume undoes one pause. Loop only.
-func (l *link) resume() {
-	if l.pausing--; l.pausing == 0 && !l.out.Dead() {
-		l.pulse.Excuse() // from here on
-		l.ep.ResumeReceive()
-	}
-}
-
 // event reports e, which the subscriber has caused. Loop only.
 func (l *link) event(e Event) { l.pub.events.Add(e, &l.events) }
 
@@ -163,10 +146,10 @@ func (g *groupEvents) Next() (e Event, more bool) {
 type working struct{ *link }
 
 // Pause implements workqueue.Peer.
-func (l working) Pause() { l.pause() }
+func (l working) Pause() { l.reading.Pause() }
 
 // Resume implements workqueue.Peer.
-func (l working) Resume() { l.resume() }
+func (l working) Resume() { l.reading.Resume() }
 
 // Ends implements workqueue.Peer.
 func (l working) Ends() bool { return l.ends() }

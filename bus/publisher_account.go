@@ -32,11 +32,11 @@ func (p *publisherImpl) supersede(l *link, f func()) {
 	if old.predecessor != nil { // it waits itself, and has no account
 		old = old.predecessor
 	}
-	l.pause()
+	l.reading.Pause()
 	l.predecessor = old
 	old.successor = func() {
 		l.predecessor = nil
-		l.resume()
+		l.reading.Resume()
 		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
 			f()
 		}

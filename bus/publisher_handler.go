@@ -36,7 +36,8 @@ func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
 	l.grace.F = l.overdue
 	l.tasks.Turns, l.tasks.Peer = &p.turns, working{l}
-	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
+	l.events = events.Conn{Pause: l.reading.Pause, Resume: l.reading.Resume}
+	l.reading.Begin(ep, &l.pulse)
 	l.out.Init(&p.fan, ep, l.onFault)
 	l.exit.Init(&l.out, &l.tasks)
 	ep.SetContext(l)
@@ -86,6 +87,7 @@ func (p *publisherImpl) closed(l *link, cause error, after func()) {
 	p.seats.Busy(l)
 	delete(p.connections, l)
 	p.heart.Leave()
+	l.reading.End()
 	l.out.Kill()
 	l.exit.Leave(func() {
 		l.exit.Bury(func() {

@@ -91,9 +91,7 @@ func (src *source) ready() {
 	}
 	src.sub.heart.Enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
-	if src.pausing > 0 {
-		src.contact.ep.PauseReceive()
-	}
+	src.reading.Begin(src.contact.ep, &src.pulse)
 	src.consider()
 }
 

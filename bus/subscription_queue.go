@@ -125,7 +125,7 @@ func (d *dispatcher) deliverPage(sub *subscriptionImpl) {
 func (sub *subscriptionImpl) stall(src *source) {
 	if !slices.Contains(sub.pausing, src) {
 		sub.pausing = append(sub.pausing, src)
-		src.pause()
+		src.reading.Pause()
 	}
 }
 
@@ -135,7 +135,7 @@ func (sub *subscriptionImpl) unpause() {
 		return // until Resume
 	}
 	for _, src := range sub.pausing {
-		src.resume()
+		src.reading.Resume()
 	}
 	sub.pausing = nil
 }
