@@ -55,9 +55,9 @@ type link struct {
 	deadline    heartbeat.Deadline // for the hello, and then for a subscription
 	events      events.Conn
 	tasks       workqueue.Line
-	exit        fanout.Exit // of out
-	predecessor *link       // the older connection of the subscriber for which this one waits
-	successor   func()      // of the newest one, called when this one is forgotten
+	exit        *fanout.Exit // of out; nil before unroute
+	predecessor *link        // the older connection of the subscriber for which this one waits
+	successor   func()       // of the newest one, called when this one is forgotten
 }
 
 type linkState int

@@ -157,6 +157,14 @@ func (l *link) unsubscribe(id uint64) {
 	}, Abort: l.out.AbortUnsubscribe})
 }
 
+// unroute takes a subscriber out of all routes, for good, and then calls f. Loop only.
+func (l *link) unroute(f func()) {
+	if l.exit == nil {
+		l.exit = fanout.NewExit(&l.out, &l.tasks)
+	}
+	l.exit.Leave(f)
+}
+
 // sayGoodbye sends a subscriber the final positions when the publisher drains, and
 // before them why it has failed, if it has. Loop only.
 func (l *link) sayGoodbye() {

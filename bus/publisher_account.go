@@ -48,7 +48,7 @@ func (p *publisherImpl) endSuperseded(l *link) {
 	if l.exit.Begun() {
 		return
 	}
-	l.exit.Leave(func() {})
+	l.unroute(func() {})
 	l.state = linkLeaving
 	if l.fault == nil {
 		l.fault = errSuperseded

@@ -39,7 +39,6 @@ func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l.events = events.Conn{Pause: l.reading.Pause, Resume: l.reading.Resume}
 	l.reading.Begin(ep, &l.pulse)
 	l.out.Init(&p.fan, ep, l.onFault)
-	l.exit.Init(&l.out, &l.tasks)
 	ep.SetContext(l)
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
@@ -89,7 +88,7 @@ func (p *publisherImpl) closed(l *link, cause error, after func()) {
 	p.heart.Leave()
 	l.reading.End()
 	l.out.Kill()
-	l.exit.Leave(func() {
+	l.unroute(func() {
 		l.exit.Bury(func() {
 			p.left(l, cause)
 			after()

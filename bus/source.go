@@ -48,7 +48,7 @@ type source struct {
 func newSource(s *subscriberImpl) *source {
 	src := &source{sub: s}
 	src.out = sendqueue.NewControl(src.reading.Pause, src.reading.Resume, src.sayLast, src.fail)
-	src.dial = newDialing(src)
+	src.dial.src = src
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.reading.Pause, Resume: src.reading.Resume}
 	src.share = s.work.Share(src.reading.Pause, src.reading.Resume)

@@ -26,11 +26,6 @@ type dialing struct {
 	seek    dialer.Search
 }
 
-func newDialing(src *source) dialing {
-	cost := func(sub *subscriptionImpl) (steps int) { return asking{src}.Cost(sub) }
-	return dialing{src: src, wanting: workqueue.NewFinder(&src.sub.work, &src.sub.subs, src.needs, cost)}
-}
-
 // Open implements dialer.User.
 func (d *dialing) Open(to dialer.Target) error {
 	return d.src.contact.open(&d.src.sub.dialer, to, netio.Params{
@@ -71,7 +66,8 @@ func (d *dialing) look() {
 	if !d.may() {
 		return
 	}
-	d.wanting.Look(func(found bool) {
+	look := func(sub *subscriptionImpl) (meets bool, steps int) { return d.src.needs(sub), asking{d.src}.Cost(sub) }
+	d.wanting.Look(&d.src.sub.work, &d.src.sub.subs, look, func(found bool) {
 		if found {
 			d.begin()
 		}
@@ -89,7 +85,7 @@ func (d *dialing) begin() {
 }
 
 // Wanted implements dialer.User.
-func (d *dialing) Wanted() bool { return d.may() && d.wanting.Any() }
+func (d *dialing) Wanted() bool { return d.may() && d.wanting.Any(&d.src.sub.subs, d.src.needs) }
 
 // may reports whether the publisher may be dialed.
 func (d *dialing) may() bool {
@@ -153,7 +149,7 @@ func (src *source) Gone() (steps int) {
 	src.contact.listed, src.contact.gone = false, time.Now()
 	src.sub.duplicates.Reconsider(&src.served)
 	src.unlisted()
-	src.sub.forgetOldest()
+	src.sub.absent.Left()
 	if awaited {
 		src.sub.checkReady()
 	}
@@ -208,5 +204,5 @@ func (src *source) await() {
 		return
 	}
 	src.contact.Wait(senderAbsence)
-	src.sub.forgetOldest()
+	src.sub.absent.Left()
 }

@@ -93,10 +93,9 @@ type subscriberImpl struct {
 	pasts   snapshot.Pasts                    // of the connections that have ended
 	subs    workqueue.List[*subscriptionImpl] // open ones, by their ids, which is by their ages
 
-	parting    bool // gone waits for connections
-	checking   bool // checkReady is going to
-	forgetting bool // forgetOldest is going to
-	absent     int  // at most so many publishers are remembered that are gone
+	parting  bool           // gone waits for connections
+	checking workqueue.Once // of checkReady
+	absent   discovery.Kept[*source]
 
 	duplicates overlap.Choice[*source, *subscriptionImpl]
 }
@@ -144,6 +143,7 @@ func newSubscriber(cfg SubscriberConfig) *subscriberImpl {
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
 		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
 	}
+	s.absent = s.kept()
 	s.host, _ = os.Hostname() // only for people
 	return s
 }
@@ -188,37 +188,25 @@ func (s *subscriberImpl) helloTo(instance string, every time.Duration) ([]byte, 
 // messages if they come back.
 const maxAbsent = 64
 
-// forgetOldest drops the publishers that are gone longest if too many are remembered,
-// after one has gone. It looks once for all that go at the same time. Loop only.
-func (s *subscriberImpl) forgetOldest() {
-	if s.absent++; s.absent <= maxAbsent || s.forgetting {
-		return
-	}
-	s.forgetting = true
-	s.work.Add(func(int) (steps int, done bool) {
-		s.forgetting, s.absent = false, 0
-		var absent []*source
-		for _, src := range s.sources {
+// kept returns what bounds them.
+func (s *subscriberImpl) kept() discovery.Kept[*source] {
+	return discovery.Kept[*source]{
+		Users: s.sources, Work: &s.work, Most: maxAbsent,
+		Of: func(src *source) (discovery.Absence, time.Time) {
 			switch {
 			case src.contact.listed:
+				return discovery.Here, src.contact.gone
 			case src.contact.Pending():
-				s.absent++ // soon
-			default:
-				absent = append(absent, src)
+				return discovery.Going, src.contact.gone
 			}
-		}
-		steps = len(s.sources) + 1
-		if s.absent += min(len(absent), maxAbsent); len(absent) <= maxAbsent {
-			return steps, true
-		}
-		slices.SortFunc(absent, func(a, b *source) int { return a.contact.gone.Compare(b.contact.gone) })
-		for _, oldest := range absent[:len(absent)-maxAbsent] {
-			oldest.vanish()
-			s.forget(oldest)
-			steps += forgetSteps
-		}
-		return steps, true
-	})
+			return discovery.Absent, src.contact.gone
+		},
+		Forget: func(src *source) (steps int) {
+			src.vanish()
+			s.forget(src)
+			return forgetSteps
+		},
+	}
 }
 
 // forgetSteps is the cost of forgetting a publisher.

@@ -76,7 +76,7 @@ type subscriptionImpl struct {
 	reaiming atomic.Bool   // reaim is posted
 	ended    chan struct{} // closed when no publisher sends for it any more
 	end      sync.Once     // of ended
-	wishes   *wanted.Wishes[Handler]
+	wishes   wanted.Wishes[Handler]
 
 	// Loop only.
 	live     tags.Set    // what the publishers are asked for

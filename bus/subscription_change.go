@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/wanted"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -153,16 +154,10 @@ func (sub *subscriptionImpl) maybeReady() {
 // checkReady calls maybeReady for all subscriptions, when any of them may have no
 // publisher left to wait for. Loop only.
 func (s *subscriberImpl) checkReady() {
-	if s.checking {
-		return
-	}
-	s.checking = true // until the job begins: later changes need another one
-	check := s.subs.Each(func(sub *subscriptionImpl) (steps int) {
-		sub.maybeReady()
-		return request.Steps + len(s.sources)
-	})
-	s.work.Add(func(budget int) (steps int, done bool) {
-		s.checking = false
-		return check(budget)
+	s.checking.Add(&s.work, func() workqueue.Job {
+		return s.subs.Each(func(sub *subscriptionImpl) (steps int) {
+			sub.maybeReady()
+			return request.Steps + len(s.sources)
+		})
 	})
 }

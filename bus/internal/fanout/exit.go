@@ -13,26 +13,25 @@ type Exit struct {
 	box   *Outbox
 	tasks *workqueue.Line
 
-	begun, out bool     // of the routes: Leave was called; it is done
-	owed       bool     // there was a subscription when it began
+	begun, out bool     // of the routes: Leave has begun; it is done
+	owed       bool     // there was a subscription at first
 	left       []func() // called then
 	buried     func()   // called when what is queued is dropped; nil: Bury was not called, or is done
 }
 
-// Init makes x the exit of an outbox that stays for now.
-func (x *Exit) Init(box *Outbox, tasks *workqueue.Line) { x.box, x.tasks = box, tasks }
+// NewExit returns the exit of an outbox that is still in routes.
+func NewExit(box *Outbox, tasks *workqueue.Line) *Exit {
+	return &Exit{box: box, tasks: tasks, owed: box.Subscriptions() > 0}
+}
 
-// Begun reports whether Leave was called.
-func (x *Exit) Begun() bool { return x.begun }
+// Begun reports whether the exit has begun. A nil Exit has not.
+func (x *Exit) Begun() bool { return x != nil && x.begun }
 
-// Owed reports whether the subscriber had a subscription when Leave was called first.
-func (x *Exit) Owed() bool { return x.owed }
+// Owed reports whether the subscriber had a subscription when the exit was made.
+func (x *Exit) Owed() bool { return x != nil && x.owed }
 
 // Leave takes the outbox out of all routes, once, and then calls then.
 func (x *Exit) Leave(then func()) {
-	if !x.begun {
-		x.owed = x.box.Subscriptions() > 0
-	}
 	if x.out || x.tasks.Ended() {
 		then()
 		return
@@ -86,6 +85,9 @@ func (x *Exit) isBuried() {
 
 // Abort does at once what is left to do, since the queue of the tasks has ended.
 func (x *Exit) Abort() {
+	if x == nil {
+		return
+	}
 	if x.begun && !x.out {
 		x.hasLeft()
 	}

@@ -17,7 +17,7 @@ type exitBed struct {
 	turns workqueue.Turns
 	line  workqueue.Line
 	box   *modelBox
-	exit  Exit
+	exit  *Exit
 	calls []string
 }
 
@@ -30,7 +30,7 @@ func newExitBed(t *testing.T) *exitBed {
 	b.box = b.connect()
 	served, _ := b.fan.Served()
 	b.want(b.box, served, subscription.Policy{})
-	b.exit.Init(&b.box.Outbox, &b.line)
+	b.exit = NewExit(&b.box.Outbox, &b.line)
 	return b
 }
 

@@ -42,8 +42,8 @@ type Wishes[H any] struct {
 //   - change: called before each change, by which goroutine ever. It returns why nothing can
 //     change any more, and otherwise has Take called on the loop if it is the first one since
 //     the last Take.
-func New[H any](set tags.Set, change func(first bool) error) *Wishes[H] {
-	return &Wishes[H]{set: set, change: change, outcome: newOutcome()}
+func New[H any](set tags.Set, change func(first bool) error) Wishes[H] {
+	return Wishes[H]{set: set, change: change, outcome: newOutcome()}
 }
 
 // Tags returns the set that is wanted.

@@ -29,14 +29,19 @@ func newFinderBed(n int, meet ...int) *finderBed {
 	for _, i := range meet {
 		b.meet[i] = true
 	}
-	b.Finder = workqueue.NewFinder(&b.queue, &b.list, func(i int) bool {
-		b.asked = append(b.asked, i)
-		return b.meet[i]
-	}, func(int) int { return 1 })
 	return b
 }
 
-func (b *finderBed) look() { b.Look(func(found bool) { b.found = append(b.found, found) }) }
+func (b *finderBed) meets(i int) bool {
+	b.asked = append(b.asked, i)
+	return b.meet[i]
+}
+
+func (b *finderBed) any() bool { return b.Any(&b.list, b.meets) }
+
+func (b *finderBed) look() {
+	b.Look(&b.queue, &b.list, func(i int) (bool, int) { return b.meets(i), 1 }, func(found bool) { b.found = append(b.found, found) })
+}
 
 // The value that met the condition is asked first the next time, as long as it is there.
 func TestFinderAny(t *testing.T) {
@@ -54,7 +59,7 @@ func TestFinderAny(t *testing.T) {
 	} {
 		b.asked = nil
 		test.change()
-		if got := b.Any(); got != test.any || !slices.Equal(b.asked, test.asked) {
+		if got := b.any(); got != test.any || !slices.Equal(b.asked, test.asked) {
 			t.Errorf("%s: got %v after %v, want %v after %v", test.name, got, b.asked, test.any, test.asked)
 		}
 	}
