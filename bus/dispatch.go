@@ -69,13 +69,7 @@ func (d *dispatcher) onPage(head, records []byte) {
 	if err != nil {
 		d.src.breaks(err)
 	}
-	c := &d.src.sub.counters
-	c.pages.Add(1)
-	c.messages.Add(p.Messages)
-	c.bytes.Add(p.Bytes)
-	if p.Unwanted > 0 {
-		c.unwanted.Add(p.Unwanted)
-	}
+	d.src.sub.counters.Page(p)
 	d.shared = Message{}
 }
 
@@ -221,7 +215,7 @@ func (d *dispatcher) deliverBatch() {
 //
 //   - messages: that it was called with.
 func (d *dispatcher) panicked(tag tags.Tag, messages int, v any) {
-	d.src.sub.counters.panics.Add(1)
+	d.src.sub.counters.Panicked()
 	d.Drop(d.Reader.Lane, tag, ledger.Panic, uint64(messages), false)
 	d.src.event(Event{Kind: Problem, Peer: d.src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	d.Fails()
@@ -240,12 +234,9 @@ func (d *dispatcher) Aim(lane uint16, tag tags.Tag) (targets []target) {
 	return targets
 }
 
-// Count implements intake.Side: there may be very many from all publishers.
+// Count implements intake.Side.
 func (d *dispatcher) Count(cause subscription.Cause, n uint64, from, to uint32) {
-	const most = 1 << 60
-	all := &d.src.sub.counters.lost[cause]
-	all.Add(min(n, most-min(all.Load(), most)))
-	d.src.sub.lostAt.Span(cause, from, to)
+	d.src.sub.counters.Lose(cause, n, from, to)
 }
 
 // Gap implements intake.Side.

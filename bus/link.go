@@ -38,27 +38,23 @@ type link struct {
 	stalled bool          // reported
 	held    time.Duration // for which this side stood still just before the end of the connection
 	limit   time.Duration // the shortest maxStall of the lanes at the last tick; 0: none
-	pausing int           // reasons not to read, see pause
 	fault   error         // why this side closes, or has closed
 	pulse   heartbeat.Pulse
+	reading heartbeat.Reading
 
-	left       time.Time // linkLeaving: when
-	owed       bool      // it had a subscription when it was taken out of the routes
-	parted     bool      // the subscriber has said goodbye
-	asked      bool      // a group of subscriptions was complete
-	dismissed  bool      // goodbye is said to it
-	dialed     bool      // by this side: the peer may be idle, and acknowledges pages
-	peer       *Peer
-	who        door.Peer          // which one it is, and what it may do
-	barred     bool               // Access has not let it in: that is told, and its end is not
-	grace      alarm.Alarm        // until it has ended what it may no longer have
-	deadline   heartbeat.Deadline // for the hello, and then for a subscription
-	events     events.Conn
-	tasks      workqueue.Line
-	unrouting  bool // being taken out of the routes, for good
-	unrouted   bool
-	afterwards []func() // when it is
-	buried     func()   // called when what waits for it is dropped, or nil
+	left      time.Time // linkLeaving: when
+	parted    bool      // the subscriber has said goodbye
+	asked     bool      // a group of subscriptions was complete
+	dismissed bool      // goodbye is said to it
+	dialed    bool      // by this side: the peer may be idle, and acknowledges pages
+	peer      *Peer
+	who       door.Peer          // which one it is, and what it may do
+	barred    bool               // Access has not let it in: that is told, and its end is not
+	grace     alarm.Alarm        // until it has ended what it may no longer have
+	deadline  heartbeat.Deadline // for the hello, and then for a subscription
+	events    events.Conn
+	tasks     workqueue.Line
+	exit      *fanout.Exit // of out; nil before unroute
 }
 
 type linkState int
@@ -101,23 +97,6 @@ func (l *link) leave(last []byte, reason error) {
 func (l *link) closeAfter(last []byte, reason error) {
 	l.state, l.fault, l.left = linkLeaving, reason, time.Now()
 	l.out.SendLast(last)
-}
-
-// pause stops reading from the subscriber, until resume is called as often. It takes
-// effect at once. A paused link cannot hear the subscriber, so silence means nothing
-// (link.tick). Loop only.
-func (l *link) pause() {
-	if l.pausing++; l.pausing == 1 && !l.out.Dead() {
-		l.ep.PauseReceive()
-	}
-}
-
-// resume undoes one pause. Loop only.
-func (l *link) resume() {
-	if l.pausing--; l.pausing == 0 && !l.out.Dead() {
-		l.pulse.Excuse() // from here on
-		l.ep.ResumeReceive()
-	}
 }
 
 // event reports e, which the subscriber has caused. Loop only.
@@ -164,23 +143,16 @@ func (g *groupEvents) Next() (e Event, more bool) {
 type working struct{ *link }
 
 // Pause implements workqueue.Peer.
-func (l working) Pause() { l.pause() }
+func (l working) Pause() { l.reading.Pause() }
 
 // Resume implements workqueue.Peer.
-func (l working) Resume() { l.resume() }
+func (l working) Resume() { l.reading.Resume() }
 
 // Ends implements workqueue.Peer.
 func (l working) Ends() bool { return l.ends() }
 
 // Aborted implements workqueue.Peer: the publisher ends.
-func (l working) Aborted() {
-	if l.unrouting && !l.unrouted {
-		l.wasUnrouted()
-	}
-	if l.buried != nil {
-		l.wasBuried()
-	}
-}
+func (l working) Aborted() { l.exit.Abort() }
 
 // ends reports whether the connection is about to end, or has.
-func (l *link) ends() bool { return l.fault != nil || l.unrouting }
+func (l *link) ends() bool { return l.fault != nil || l.exit.Begun() }

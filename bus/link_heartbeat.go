@@ -35,7 +35,7 @@ func (l *link) tick(now time.Time, late time.Duration) {
 	if l.state != linkReady || l.fault != nil {
 		return
 	}
-	if l.pausing > 0 {
+	if l.reading.Paused() {
 		l.pulse.Excuse() // nothing can be heard now
 	}
 	if silent, allowed := l.pulse.Silent(now, late); allowed > 0 {

@@ -158,62 +158,12 @@ func (l *link) unsubscribe(id uint64) {
 	}, Abort: l.out.AbortUnsubscribe})
 }
 
-// unroute takes a subscriber out of all routes, for good, and then calls f. Loop
-// only.
-func (p *publisherImpl) unroute(l *link, f func()) {
-	if !l.unrouting {
-		l.owed = l.out.Subscriptions() > 0
+// unroute takes a subscriber out of all routes, for good, and then calls f. Loop only.
+func (l *link) unroute(f func()) {
+	if l.exit == nil {
+		l.exit = fanout.NewExit(&l.out, &l.tasks)
 	}
-	if l.unrouted || p.work.Ended() { // if the publisher has ended, nothing is published any more
-		f()
-		return
-	}
-	l.afterwards = append(l.afterwards, f)
-	if l.unrouting {
-		return
-	}
-	l.unrouting = true
-	leave := l.out.Leave()
-	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
-		if steps, done = leave(budget); done {
-			l.wasUnrouted()
-		}
-		return steps, done
-	}})
-}
-
-// bury drops what waits for a subscriber whose connection has ended, and then calls f. Loop
-// only.
-func (l *link) bury(f func()) {
-	l.buried = f
-	if _, done := l.out.Bury(1); done || l.pub.work.Ended() { // mostly unroute has done it
-		l.wasBuried()
-		return
-	}
-	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
-		if steps, done = l.out.Bury(budget); done {
-			l.wasBuried()
-		}
-		return steps, done
-	}})
-}
-
-// wasBuried calls the function that waits for the end of bury.
-func (l *link) wasBuried() {
-	l.out.BuryAll()
-	f := l.buried
-	l.buried = nil
-	f()
-}
-
-// wasUnrouted calls the functions that wait for the end of unrouting.
-func (l *link) wasUnrouted() {
-	l.unrouted = true
-	for len(l.afterwards) > 0 {
-		f := l.afterwards[0]
-		l.afterwards = l.afterwards[1:]
-		f()
-	}
+	l.exit.Leave(f)
 }
 
 // sayGoodbye sends a subscriber the final positions when the publisher drains, and

@@ -23,7 +23,7 @@ import (
 // connections only the newest waits. Loop only.
 func (p *publisherImpl) supersede(l *link, f func()) {
 	old := p.newest.Enter(l.peer.Instance, l, func() {
-		l.resume()
+		l.reading.Resume()
 		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
 			f()
 		}
@@ -33,15 +33,15 @@ func (p *publisherImpl) supersede(l *link, f func()) {
 		return
 	}
 	p.endSuperseded(old)
-	l.pause()
+	l.reading.Pause()
 }
 
 // endSuperseded ends a connection in whose place there is a newer one.
 func (p *publisherImpl) endSuperseded(l *link) {
-	if l.unrouting {
+	if l.exit.Begun() {
 		return
 	}
-	p.unroute(l, func() {})
+	l.unroute(func() {})
 	l.state = linkLeaving
 	if l.fault == nil {
 		l.fault = errSuperseded
@@ -130,11 +130,11 @@ func (p *publisherImpl) leaveAccount(l *link, cause error) (unconfirmed uint64) 
 			Ended: time.Now(), Heard: l.pulse.Heard(), Cause: cause,
 		}}
 	}
-	unconfirmed = l.out.CloseAccounts(l.owed, coarseclock.Of(l.pulse.Heard()))
+	unconfirmed = l.out.CloseAccounts(l.exit.Owed(), coarseclock.Of(l.pulse.Heard()))
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
 		a.Peer.last.Remember(unconfirmed, a.Unconfirmed(), ErrStalled)
 	}
-	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
+	owed := l.exit.Owed() && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0
 	}

@@ -144,6 +144,7 @@ func (p *publisherImpl) observe(l *link, h subscription.Hello) error {
 	p.guests.Leave(l)
 	delete(p.connections, l)
 	p.heart.Leave()
+	l.reading.End()
 	l.out.Kill()
 	l.out.BuryAll()
 	p.observers.Enter(l.ep, hello, watching{l.peer, l.who.Identity()})

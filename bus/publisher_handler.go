@@ -36,7 +36,8 @@ func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
 	l.grace.F = l.overdue
 	l.tasks.Turns, l.tasks.Peer = &p.turns, working{l}
-	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
+	l.events = events.Conn{Pause: l.reading.Pause, Resume: l.reading.Resume}
+	l.reading.Begin(ep, &l.pulse)
 	l.out.Init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)
 	p.users.Add(1)
@@ -85,9 +86,10 @@ func (p *publisherImpl) closed(l *link, cause error, after func()) {
 	p.seats.Busy(l)
 	delete(p.connections, l)
 	p.heart.Leave()
+	l.reading.End()
 	l.out.Kill()
-	p.unroute(l, func() {
-		l.bury(func() {
+	l.unroute(func() {
+		l.exit.Bury(func() {
 			p.left(l, cause)
 			after()
 		})

@@ -56,7 +56,7 @@ type senderImpl struct {
 	directory discovery.Follower[*outlet]
 	outlets   map[string]*outlet // by the receiver's instance
 	dialed    map[*link]*outlet  // that have a connection
-	freeing   bool               // freed is going to consider all outlets
+	freeing   workqueue.Once     // of freed
 
 	owners exclusive
 }
@@ -248,21 +248,15 @@ func (s *senderImpl) want(set tags.Set) {
 // freed considers all receivers, of which one may have waited for a tag to become free. It
 // does so once for all connections that end at the same time. Loop only.
 func (s *senderImpl) freed() {
-	if s.freeing {
-		return
-	}
-	s.freeing = true
-	var left []*outlet
-	begun := false
-	s.pub.work.Add(func(budget int) (steps int, done bool) {
-		if !begun {
-			begun, s.freeing, left = true, false, slices.Collect(maps.Values(s.outlets))
+	s.freeing.Add(&s.pub.work, func() workqueue.Job {
+		left := slices.Collect(maps.Values(s.outlets))
+		return func(budget int) (steps int, done bool) {
+			for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
+				left[len(left)-1].consider()
+				steps += s.considerSteps()
+			}
+			return steps, len(left) == 0
 		}
-		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
-			left[len(left)-1].consider()
-			steps += s.considerSteps()
-		}
-		return steps, len(left) == 0
 	})
 }
 

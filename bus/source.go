@@ -31,13 +31,12 @@ type source struct {
 	rights   rights.Rights // of both sides
 	telling  bool          // what is wanted and not granted is being looked for
 	failure  error         // why the publisher ends, if it has said so: a *PeerFailedError
-	pausing  int           // reasons not to read, see pause
-	paused   time.Time     // since when there is one
 	events   events.Conn
 	out      sendqueue.Control // messages to the publisher, and the end in order
 	toldAt   time.Time         // when the publisher was last told how much was received
 	spoken   bool              // a page has come on this connection
 	pulse    heartbeat.Pulse
+	reading  heartbeat.Reading
 	share    workqueue.Share // of the subscriber's work queue
 
 	dial     dialing
@@ -48,11 +47,11 @@ type source struct {
 
 func newSource(s *subscriberImpl) *source {
 	src := &source{sub: s}
-	src.out = sendqueue.NewControl(src.pause, src.resume, src.sayLast, src.fail)
+	src.out = sendqueue.NewControl(src.reading.Pause, src.reading.Resume, src.sayLast, src.fail)
 	src.dial.src = src
 	src.served.Source = src
-	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
-	src.share = s.work.Share(src.pause, src.resume)
+	src.events = events.Conn{Pause: src.reading.Pause, Resume: src.reading.Resume}
+	src.share = s.work.Share(src.reading.Pause, src.reading.Resume)
 	src.requests = request.NewAsker(asking{src}, &s.subs, &s.work, &src.share)
 	src.in.init(src)
 	s.dialer.Prepare(&src.contact.Contact, &src.dial)
@@ -67,7 +66,7 @@ func (src *source) established(ep netio.Endpoint) {
 	}
 	src.fault = nil
 	if err := src.enter(); err != nil { // before anything is said of this side
-		src.sub.duplicates.bar(src, true)
+		src.sub.bar(src, true)
 		src.fail(err)
 		return
 	}
@@ -81,7 +80,8 @@ func (src *source) established(ep netio.Endpoint) {
 
 // lost cleans up after a connection, and dials again.
 func (src *source) lost(cause error) {
-	held := src.heldUp(time.Now())
+	held := src.reading.Held(&src.sub.heart, time.Now())
+	src.reading.End()
 	wasReady := src.contact.closed()
 	src.requests.Lost()
 	if src.out.Parted() && errors.Is(cause, io.EOF) {
@@ -111,7 +111,7 @@ func (src *source) lost(cause error) {
 		src.contact.Refused(cause)
 		return
 	}
-	src.sub.duplicates.reconsider(src) // if it has left the directory, others send its tags
+	src.sub.duplicates.Reconsider(&src.served) // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
 	src.sub.counters.broken.Add(cause)
 	src.sub.remember(src, cause)
@@ -141,7 +141,7 @@ func (src *source) unlisted() {
 	if src.contact.listed || src.contact.Pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
-	if src.requests.Forgetting() || src.dial.looking {
+	if src.requests.Forgetting() || src.dial.wanting.Looking() {
 		return // unlisted is called again when that is done
 	}
 	if src.dial.seeks() {
@@ -178,33 +178,3 @@ func (src *source) fail(err error) {
 
 // event reports e, which the publisher has caused.
 func (src *source) event(e Event) { src.sub.events.Add(e, &src.events) }
-
-// pause stops reading from the publisher until each pause is undone by a resume. A new
-// connection begins paused if the last one was.
-func (src *source) pause() {
-	if src.pausing++; src.pausing == 1 {
-		src.paused = time.Now()
-		if src.contact.Ready() && src.contact.ep != nil {
-			src.contact.ep.PauseReceive()
-		}
-	}
-}
-
-// heldUp returns for how long this side has taken nothing of the publisher of late; 0: not for long.
-func (src *source) heldUp(now time.Time) time.Duration {
-	held := src.sub.heart.Held(now)
-	if src.pausing > 0 {
-		if paused := now.Sub(src.paused); paused >= time.Second {
-			held = max(held, paused)
-		}
-	}
-	return held
-}
-
-// resume undoes one pause.
-func (src *source) resume() {
-	if src.pausing--; src.pausing == 0 && src.contact.ep != nil {
-		src.pulse.Excuse() // from here on
-		src.contact.ep.ResumeReceive()
-	}
-}

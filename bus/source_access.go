@@ -43,7 +43,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 		return
 	}
 	src.rights.Permit(who, door.Allowed(who, action))
-	src.sub.duplicates.reconsider(src)
+	src.sub.duplicates.Reconsider(&src.served)
 	if action != acl.Publish {
 		return // a sender announces nothing
 	}
@@ -69,7 +69,7 @@ func (src *source) onRights(m *subscription.Rights) {
 	if !complete {
 		return
 	}
-	src.sub.duplicates.reconsider(src)
+	src.sub.duplicates.Reconsider(&src.served)
 	src.in.Steps += set.Parts() + request.Steps*src.requests.Len()
 	src.contact.refusal = "" // of tags that it may have now
 	src.requests.AskAnew()

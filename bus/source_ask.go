@@ -39,7 +39,7 @@ func (src *source) concerns(sub *subscriptionImpl) bool {
 	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
 		return r.Want().Intersects(src.served.Ever())
 	}
-	return src.sub.duplicates.choose(src, sub, src.rights.Both(sub.live)).Intersects(src.contact.entry.Tags)
+	return src.sub.duplicates.Choose(&src.served, sub, src.rights.Both(sub.live)).Intersects(src.contact.entry.Tags)
 }
 
 // needs is concerns, whatever the publisher lets this side have: a connection on which there
@@ -48,7 +48,7 @@ func (src *source) needs(sub *subscriptionImpl) bool {
 	if !src.rights.Limited() {
 		return src.concerns(sub)
 	}
-	return src.concerns(sub) || src.sub.duplicates.choose(src, sub, src.rights.Permitted(sub.live)).Intersects(src.contact.entry.Tags)
+	return src.concerns(sub) || src.sub.duplicates.Choose(&src.served, sub, src.rights.Permitted(sub.live)).Intersects(src.contact.entry.Tags)
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
@@ -91,7 +91,7 @@ func (asking) Over(sub *subscriptionImpl) bool { return sub.over() }
 
 // Wants implements request.Side.
 func (src asking) Wants(sub *subscriptionImpl) tags.Set {
-	return src.sub.duplicates.choose(src.source, sub, src.rights.Both(sub.live))
+	return src.sub.duplicates.Choose(&src.served, sub, src.rights.Both(sub.live))
 }
 
 // Concerns implements request.Side.

@@ -5,6 +5,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/wire"
@@ -68,11 +69,11 @@ func (src *source) onHello(data []byte) {
 		err = protocolError("it is a %s", sanitize.Text(h.Role))
 	}
 	if err != nil {
-		src.sub.duplicates.bar(src, errors.Is(err, ErrNotAllowed))
+		src.sub.bar(src, errors.Is(err, ErrNotAllowed))
 		src.fail(err)
 		return
 	}
-	src.sub.duplicates.bar(src, false)
+	src.sub.bar(src, false)
 	src.rights.Begin(h.Limited)
 	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
 	heart := &src.sub.heart
@@ -83,16 +84,14 @@ func (src *source) onHello(data []byte) {
 // ready begins to work with a publisher that has said hello.
 func (src *source) ready() {
 	src.contact.greeted()
-	src.vanished, src.dial.seek = false, seek{}
+	src.vanished, src.dial.seek = false, dialer.Search{}
 	src.sub.counters.connected(src.contact.peer, 1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
 	}
 	src.sub.heart.Enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
-	if src.pausing > 0 {
-		src.contact.ep.PauseReceive()
-	}
+	src.reading.Begin(src.contact.ep, &src.pulse)
 	src.consider()
 }
 
@@ -172,7 +171,7 @@ func (src *source) onSubscribed(id uint64) {
 	if r.Sub.held {
 		r.Sub.stall(src)
 	}
-	src.sub.duplicates.check(src, r)
+	src.sub.duplicates.Check(&src.served, r.Sub)
 	src.answered(r)
 }
 
@@ -263,7 +262,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 		src.event(Event{Kind: Goodbye, Peer: src.contact.peer, Err: src.failure})
 	}
 	src.contact.ended = true
-	src.sub.duplicates.reconsider(src)
+	src.sub.duplicates.Reconsider(&src.served)
 	src.out.Leave()
 }
 

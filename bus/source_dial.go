@@ -10,6 +10,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -21,9 +22,8 @@ import (
 type dialing struct {
 	src *source
 
-	wanting        *subscriptionImpl // one that wanted the publisher when Wanted last looked
-	looking, again bool              // look goes on; and then once more
-	seek           seek
+	wanting workqueue.Finder[*subscriptionImpl] // of a subscription that wants the publisher
+	seek    dialer.Search
 }
 
 // Open implements dialer.User.
@@ -66,30 +66,14 @@ func (d *dialing) look() {
 	if !d.may() {
 		return
 	}
-	if d.looking {
-		d.again = true
-		return
-	}
-	d.looking, d.again = true, false
-	found := false
-	look := d.src.sub.subs.Each(func(sub *subscriptionImpl) (steps int) {
-		found = found || d.src.needs(sub)
-		return asking{d.src}.Cost(sub)
-	})
-	d.src.sub.work.Add(func(budget int) (steps int, done bool) {
-		if steps, done = look(budget); !done && !found {
-			return steps, false
-		}
-		d.looking = false
+	look := func(sub *subscriptionImpl) (meets bool, steps int) { return d.src.needs(sub), asking{d.src}.Cost(sub) }
+	d.wanting.Look(&d.src.sub.work, &d.src.sub.subs, look, func(found bool) {
 		if found {
 			d.begin()
-		} else if d.again {
-			d.look()
 		}
 		if d.src.contact.Idle() {
 			d.src.unlisted()
 		}
-		return steps, true
 	})
 }
 
@@ -101,25 +85,12 @@ func (d *dialing) begin() {
 }
 
 // Wanted implements dialer.User.
-func (d *dialing) Wanted() bool {
-	if !d.may() {
-		return false
-	}
-	if sub := d.wanting; sub != nil && d.src.sub.subs.Has(sub.id) && d.src.needs(sub) {
-		return true
-	}
-	d.wanting = nil
-	for sub := range d.src.sub.subs.All {
-		if d.src.needs(sub) {
-			d.wanting = sub // looked at first the next time
-			return true
-		}
-	}
-	return false
-}
+func (d *dialing) Wanted() bool { return d.may() && d.wanting.Any(&d.src.sub.subs, d.src.needs) }
 
 // may reports whether the publisher may be dialed.
-func (d *dialing) may() bool { return (d.src.contact.listed || d.seek.on) && !d.src.contact.ended }
+func (d *dialing) may() bool {
+	return (d.src.contact.listed || d.seek.On()) && !d.src.contact.ended
+}
 
 // fits returns why the publisher's messages do not fit this subscriber, or nil.
 func (d *dialing) fits() error {
@@ -130,49 +101,26 @@ func (d *dialing) fits() error {
 	return nil
 }
 
-// A publisher that leaves the directory may be ending, and wait for subscribers whose
-// connections are just lost. So a publisher that owes messages is sought before it is
-// given up: its last addresses are dialed a few times.
-const (
-	maxSeeks = 3
-	seekTime = 2 * time.Second // after which there is no other try
-)
-
-// seek is the search for a publisher that is not in the directory.
-type seek struct {
-	on    bool
-	done  bool // without success
-	tries int
-	begun time.Time
-}
-
-// seeks begins to seek a publisher that is neither in the directory nor connected, and
-// reports whether it is being sought.
+// seeks begins to seek a publisher that is neither in the directory nor connected, if it
+// owes messages, and reports whether it is being sought.
 func (d *dialing) seeks() bool {
-	if d.seek.on && d.src.contact.Waiting() {
+	if d.seek.On() && d.src.contact.Waiting() {
 		return true
 	}
-	if d.seek.on { // nothing is wanted of it any more
-		d.seek.on, d.seek.done = false, true
+	if d.seek.On() { // nothing is wanted of it any more
+		d.seek.End()
 	}
-	if d.seek.done || d.src.sub.isDialed() || d.src.requests.Owing() == 0 || d.src.contact.ended || d.src.vanished {
+	if d.seek.Done() || d.src.sub.isDialed() || d.src.requests.Owing() == 0 || d.src.contact.ended || d.src.vanished {
 		return false
 	}
-	d.seek = seek{on: true, begun: time.Now()}
-	if d.src.contact.refusal != "" { // it has been dialed without success already
-		d.seek.tries = maxSeeks - 1
-	}
+	d.seek.Begin(d.src.contact.refusal != "")
 	d.src.contact.Wait(d.src.sub.cfg.ReconnectMin)
 	return true
 }
 
 // sought notes that a try to connect has failed.
 func (d *dialing) sought() {
-	if !d.seek.on || d.src.contact.listed || !d.src.contact.Waiting() {
-		return
-	}
-	if d.seek.tries++; d.seek.tries >= maxSeeks || time.Since(d.seek.begun) > seekTime {
-		d.seek.on, d.seek.done = false, true
+	if d.seek.On() && !d.src.contact.listed && d.src.contact.Waiting() && d.seek.Failed() {
 		d.src.unlisted()
 	}
 }
@@ -180,32 +128,32 @@ func (d *dialing) sought() {
 // Take implements discovery.User.
 func (src *source) Take(e directory.Event) (steps int) {
 	s := src.sub
-	s.duplicates.reconsider(src) // those that have had tags in common with it
+	s.duplicates.Reconsider(&src.served) // those that have had tags in common with it
 	if !src.contact.Ready() {
 		src.rights.Forget() // it may be another one now
 	}
 	src.update(e.Entry)
-	steps = s.duplicates.meet(src)
+	steps = s.duplicates.Meet(&src.served)
 	src.consider()
-	s.duplicates.checkAll(src)
+	s.duplicates.CheckAll(&src.served)
 	if e.Kind == directory.Changed {
 		s.checkReady()
 	}
-	s.duplicates.reconsider(src)
+	s.duplicates.Reconsider(&src.served)
 	return steps + e.Entry.Tags.Parts()/tagset.StepsPerStep
 }
 
 // Gone implements discovery.User.
 func (src *source) Gone() (steps int) {
-	begun, awaited := src.sub.duplicates.index.Steps(), !src.contact.Idle() || src.requests.Len() > 0
+	begun, awaited := src.sub.duplicates.Steps(), !src.contact.Idle() || src.requests.Len() > 0
 	src.contact.listed, src.contact.gone = false, time.Now()
-	src.sub.duplicates.reconsider(src)
+	src.sub.duplicates.Reconsider(&src.served)
 	src.unlisted()
-	src.sub.forgetOldest()
+	src.sub.absent.Left()
 	if awaited {
 		src.sub.checkReady()
 	}
-	return forgetSteps + src.sub.duplicates.index.Steps() - begun
+	return forgetSteps + src.sub.duplicates.Steps() - begun
 }
 
 // update takes over the directory entry of the publisher.
@@ -256,5 +204,5 @@ func (src *source) await() {
 		return
 	}
 	src.contact.Wait(senderAbsence)
-	src.sub.forgetOldest()
+	src.sub.absent.Left()
 }

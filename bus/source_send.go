@@ -63,7 +63,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	if src.contact.ep == nil || src.fault != nil {
 		return
 	}
-	if src.out.Queue().Moves() && src.pausing > 0 {
+	if src.out.Queue().Moves() && src.reading.Paused() {
 		src.pulse.Excuse() // nothing can be heard now
 	}
 	if silent, allowed := src.pulse.Silent(now, late); allowed > 0 {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -56,31 +56,15 @@ func (s *subscriberImpl) subscribe(set tags.Set, h handlers, cfg SubscriptionCon
 	if n := set.Parts(); n > subscription.MaxParts {
 		return nil, fmt.Errorf("bus: subscribe: %w", tagset.TooMany(n))
 	}
-	lane, err := s.laneFor(cfg)
-	if err != nil {
-		return nil, err
+	lane, ok := s.lanes.Number(cfg.lane(), maxLanes)
+	if !ok {
+		return nil, ErrTooManyPolicies
 	}
 	sub := newSubscription(s, s.nextID.Add(1), set, h, cfg, lane)
 	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
 		return nil, ErrClosed
 	}
 	return sub, nil
-}
-
-// laneFor returns the lane of subscriptions that are treated alike. Lanes are
-// never given up: a publisher knows them as long as the connection lives.
-func (s *subscriberImpl) laneFor(cfg SubscriptionConfig) (uint16, error) {
-	cfg = cfg.lane()
-	s.laneMu.Lock()
-	defer s.laneMu.Unlock()
-	i := slices.Index(s.laneConfigs, cfg)
-	if i < 0 {
-		if i = len(s.laneConfigs); i == maxLanes {
-			return 0, ErrTooManyPolicies
-		}
-		s.laneConfigs = append(s.laneConfigs, cfg)
-	}
-	return uint16(i), nil
 }
 
 // add makes a subscription known. Loop only.
@@ -91,9 +75,7 @@ func (s *subscriberImpl) add(sub *subscriptionImpl) {
 	}
 	s.subs.Add(sub.id, sub)
 	s.listing.Load().Changed()
-	if sub.cfg.Duplicates != DuplicatesAll {
-		s.duplicates.choosy++
-	}
+	s.duplicates.Open(sub)
 	s.startPatience(sub)
 	for _, src := range s.sources {
 		src.considerOne(sub)
@@ -103,8 +85,8 @@ func (s *subscriberImpl) add(sub *subscriptionImpl) {
 
 // remove ends a subscription. Loop only.
 func (s *subscriberImpl) remove(sub *subscriptionImpl) {
-	if s.subs.Has(sub.id) && sub.cfg.Duplicates != DuplicatesAll {
-		s.duplicates.choosy--
+	if s.subs.Has(sub.id) {
+		s.duplicates.Close(sub)
 	}
 	s.subs.Remove(sub.id)
 	s.listing.Load().Changed()
@@ -137,7 +119,7 @@ func (sub *subscriptionImpl) maybeEnded() {
 
 // finish ends everything that waits for the subscription. Loop only.
 func (sub *subscriptionImpl) finish(err error) {
-	sub.settle(err)
+	sub.wishes.Settle(err)
 	sub.end.Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
 	if sub.retired {
@@ -169,7 +151,7 @@ func (s *subscriberImpl) giveUp(sub *subscriptionImpl) {
 			err.Err = r.Denied()
 		}
 	}
-	sub.settle(err)
+	sub.wishes.Settle(err)
 	sub.endQueue(err)
 	s.remove(sub)
 	s.event(Event{Kind: Problem, Tags: sub.live, Err: err})
@@ -194,56 +176,12 @@ func (s *subscriberImpl) close() (later bool, err error) {
 	unlisted := s.listing.Load().End()
 	s.directory.End()
 	s.door.Close()
-	switch {
-	case s.loop.OnLoop():
-		if s.closeSoon() {
-			return true, nil
-		}
-		return false, s.backend.Close()
-	case s.loop.OnAnyLoop(): // this loop must not wait for the other one
-		if s.loop.Post(func() {
-			if !s.closeSoon() {
-				_ = s.backend.Close()
-				s.closer.End()
-			}
-		}) {
-			return true, nil
-		}
-		s.shutdown() // the loop has ended
-		return false, s.backend.Close()
-	}
-	if !s.loop.Post(func() {
-		s.shutdown()
-		s.farewell()
-	}) {
-		s.shutdown()
-		return false, s.backend.Close()
-	}
-	patience := time.NewTimer(goodbyeTime)
-	defer patience.Stop()
-	select {
-	case <-s.gone:
-	case <-patience.C:
-	}
-	<-s.finished
-	unlisted()
-	return false, s.backend.Close()
-}
-
-// closeSoon is close inside a callback. The loop sends at the end of a turn, so the
-// backend is closed one turn later, after the last messages. closeSoon returns false if
-// the loop has no further turn. Loop only.
-func (s *subscriberImpl) closeSoon() bool {
-	s.shutdown()
-	s.farewell()
-	last := func() {
-		_ = s.backend.Close()
-		s.closer.End()
-	}
-	return s.loop.Post(func() {
-		if !s.loop.Post(last) {
-			last()
-		}
+	return s.closer.Part(s.backend, closer.Parting{
+		Shutdown: s.shutdown, Farewell: s.farewell, Said: s.gone, Patience: goodbyeTime,
+		Wait: func() {
+			<-s.finished
+			unlisted()
+		},
 	})
 }
 

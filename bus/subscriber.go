@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +20,9 @@ import (
 	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/heartbeat"
-	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/listing"
+	"tagbus/bus/internal/overlap"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
@@ -58,8 +58,7 @@ type subscriberImpl struct {
 	backends ways.Backends // of which it consists
 	loop     netio.Loop
 
-	laneMu      sync.Mutex
-	laneConfigs []SubscriptionConfig // by the number of the lane
+	lanes request.Lanes[SubscriptionConfig]
 
 	role string // of this side, in its hello
 
@@ -75,8 +74,7 @@ type subscriberImpl struct {
 	second coarseclock.Clock // tells when something was lost
 
 	// Loop only.
-	lostAt    ledger.Times // of counters.lost
-	alarms    alarm.Clock  // of all that has its time
+	alarms    alarm.Clock // of all that has its time
 	dialer    dialer.Dialer
 	directory discovery.Follower[*source]
 	reports   alarm.Alarm // of gaps and losses that are not told at once
@@ -95,12 +93,11 @@ type subscriberImpl struct {
 	pasts   snapshot.Pasts                    // of the connections that have ended
 	subs    workqueue.List[*subscriptionImpl] // open ones, by their ids, which is by their ages
 
-	parting    bool // gone waits for connections
-	checking   bool // checkReady is going to
-	forgetting bool // forgetOldest is going to
-	absent     int  // at most so many publishers are remembered that are gone
+	parting  bool           // gone waits for connections
+	checking workqueue.Once // of checkReady
+	absent   discovery.Kept[*source]
 
-	duplicates duplicates
+	duplicates overlap.Choice[*source, *subscriptionImpl]
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -143,11 +140,11 @@ func newSubscriber(cfg SubscriberConfig) *subscriberImpl {
 		door:     doorTo(cfg.Access),
 	}
 	s.is = s
-	s.duplicates.sub = s
 	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
 		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
 	}
+	s.absent = s.kept()
 	s.host, _ = os.Hostname() // only for people
 	return s
 }
@@ -160,6 +157,7 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	s.loop = s.backend.Loop()
 	s.backends = ways.Of(s.backend)
 	s.work = workqueue.New(s.loop.Post)
+	s.duplicates = overlap.NewChoice(choosing{s}, &s.work, s.loop.Post)
 	s.door.Open(s.loop.Post, &s.alarms, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
@@ -191,37 +189,25 @@ func (s *subscriberImpl) helloTo(instance string, every time.Duration) ([]byte, 
 // messages if they come back.
 const maxAbsent = 64
 
-// forgetOldest drops the publishers that are gone longest if too many are remembered,
-// after one has gone. It looks once for all that go at the same time. Loop only.
-func (s *subscriberImpl) forgetOldest() {
-	if s.absent++; s.absent <= maxAbsent || s.forgetting {
-		return
-	}
-	s.forgetting = true
-	s.work.Add(func(int) (steps int, done bool) {
-		s.forgetting, s.absent = false, 0
-		var absent []*source
-		for _, src := range s.sources {
+// kept returns what bounds them.
+func (s *subscriberImpl) kept() discovery.Kept[*source] {
+	return discovery.Kept[*source]{
+		Users: s.sources, Work: &s.work, Most: maxAbsent,
+		Of: func(src *source) (discovery.Absence, time.Time) {
 			switch {
 			case src.contact.listed:
+				return discovery.Here, src.contact.gone
 			case src.contact.Pending():
-				s.absent++ // soon
-			default:
-				absent = append(absent, src)
+				return discovery.Going, src.contact.gone
 			}
-		}
-		steps = len(s.sources) + 1
-		if s.absent += min(len(absent), maxAbsent); len(absent) <= maxAbsent {
-			return steps, true
-		}
-		slices.SortFunc(absent, func(a, b *source) int { return a.contact.gone.Compare(b.contact.gone) })
-		for _, oldest := range absent[:len(absent)-maxAbsent] {
-			oldest.vanish()
-			s.forget(oldest)
-			steps += forgetSteps
-		}
-		return steps, true
-	})
+			return discovery.Absent, src.contact.gone
+		},
+		Forget: func(src *source) (steps int) {
+			src.vanish()
+			s.forget(src)
+			return forgetSteps
+		},
+	}
 }
 
 // forgetSteps is the cost of forgetting a publisher.
@@ -231,7 +217,7 @@ const forgetSteps = 32
 func (s *subscriberImpl) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
 	src.contact.Rest()
-	s.duplicates.forget(src)
+	s.duplicates.Forget(&src.served)
 	if src.in.Lanes() == 0 {
 		return
 	}

@@ -8,13 +8,11 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/intake"
-	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/topk"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/netio"
-	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -64,7 +62,7 @@ func (s *subscriberImpl) stateOfTags(ctx context.Context, set tags.Set, tell fun
 		return func(int) (steps int, done bool) { tell(nil); return 1, true }
 	}
 	var sums snapshot.Received
-	return s.walkReceived(ctx, func(_ receivedPart, e *knownTag) (steps int) {
+	return intake.Walk(ctx, s.met(), intakeOf, func(_ receivedPart, e *knownTag) (steps int) {
 		if !set.Contains(e.Tag) || !sums.Add(e.Tag, &e.Value.Tally) {
 			return 0
 		}
@@ -94,19 +92,10 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 	st.Tags, st.TagParts = snapshot.Text(s.wanted())
 	st.Instance, st.Name, st.Host, st.Since = s.instance, s.cfg.Name, s.host, snapshot.Time(s.opened)
 	st.Backend, st.MaxMessageBytes = s.backends.Names(), s.cfg.MaxMessageBytes
-	c := &s.counters
-	var lost ledger.Counts
-	for cause := range lost {
-		lost[cause] = c.lost[cause].Load()
-	}
-	superseded := c.superseded.Load()
-	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]+superseded
+	c, counts := &s.counters, s.counters.Counts()
+	snapshot.ShowReceived(&st, &counts, c.LostAt())
 	st.Silent, st.Broken = c.silent.Load(), c.broken.All()
 	st.EntryFailing, st.EntryCrowded = c.trouble.Failing(), c.trouble.Crowded()
-	st.Losses = snapshot.Losses(&lost, &s.lostAt)
-	st.Receiving = &state.Receiving{
-		Pages: c.pages.Load(), Overflowed: lost[ledger.Queue] + superseded, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
-	}
 	x := st.Receiving
 	x.Retained, x.RetainedBytes, x.RetainRefusals = s.retainer.Stats()
 	first := topk.New(q.Peers, func(a, b rankedSource) int { return snapshot.Before(a.Rank, b.Rank) })
@@ -135,10 +124,9 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 
 // state returns the state of a publisher, of its last connection if it has none.
 func (src *source) state() state.Peer {
-	peer, sums := src.contact.peer.state(src.contact.Since()), src.in.Sums()
-	peer.Messages, peer.Bytes, peer.Pages = sums.Messages, sums.Bytes, sums.Pages
+	peer := src.contact.peer.state(src.contact.Since())
+	snapshot.ShowIntake(&peer, src.in.Sums())
 	peer.Heard = snapshot.Time(src.pulse.Heard())
-	peer.LeftOut, peer.Losses = sums.Losses[subscription.CauseLeftOut]+sums.Superseded, snapshot.Losses(&sums.Losses, &sums.Times)
 	return peer
 }
 

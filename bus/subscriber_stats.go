@@ -16,7 +16,6 @@ import (
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/workqueue"
-	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -62,13 +61,12 @@ func backendCounts(of *snapshot.Backends) (all []BackendCount) {
 }
 
 type subscriberCounters struct {
-	publishers                                       atomic.Int64
-	byBackend                                        snapshot.Backends // of publishers
-	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
-	broken                                           snapshot.Endings
-	superseded                                       atomic.Uint64 // in full queues, with the policy Latest
-	lost                                             [subscription.AllCauses]atomic.Uint64
-	trouble                                          announce.Trouble // of the entry
+	intake.Counters
+	publishers atomic.Int64
+	byBackend  snapshot.Backends // of publishers
+	silent     atomic.Uint64
+	broken     snapshot.Endings
+	trouble    announce.Trouble // of the entry
 }
 
 // connected notes a connection that begins, 1, or ends, -1.
@@ -80,19 +78,15 @@ func (c *subscriberCounters) connected(p *Peer, n int) {
 // Stats returns the subscriber's counters, correct to the page.
 func (handle *Subscriber) Stats() SubscriberStats {
 	s := subscriberOf(handle)
-	c := &s.counters
-	var lost ledger.Counts
-	for cause := range lost {
-		lost[cause] = c.lost[cause].Load()
-	}
-	losses := lossesOf(&lost)
+	c, counts := &s.counters, s.counters.Counts()
+	losses := lossesOf(&counts.Lost)
 	retained, retainedBytes, retainRefused := s.retainer.Stats()
 	return SubscriberStats{
-		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
-		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
+		Publishers: int(c.publishers.Load()), Messages: counts.Messages, Bytes: counts.Bytes, Pages: counts.Pages,
+		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: counts.Unwanted, Panics: counts.Panics, Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
 		NotAllowed: s.door.Told(), ByBackend: backendCounts(&c.byBackend),
-		Losses: losses, Overflowed: lost[ledger.Queue] + c.superseded.Load(), Broken: c.broken.All(), OwnStalls: c.broken.Own(), EntryFailing: c.trouble.Failing(),
+		Losses: losses, Overflowed: counts.Overflowed(), Broken: c.broken.All(), OwnStalls: c.broken.Own(), EntryFailing: c.trouble.Failing(),
 	}
 }
 
@@ -163,53 +157,19 @@ func (s *subscriberImpl) statsOf(ctx context.Context, silent bool) ([]TagStats, 
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	parts, err := workqueue.Ask(ctx, s.asked(), func(tell func([][]TagStats)) workqueue.Job { return s.tagStatsJob(ctx, silent, tell) })
-	return sortedTagStats(parts), unanswered("tag stats", err)
-}
-
-// sortedTagStats joins parts, each of one publisher and one SubscriptionConfig.
-func sortedTagStats(parts [][]TagStats) (all []TagStats) {
-	type group struct{ instance, policy string }
-	byGroup := make(map[group][][]TagStats)
-	for _, part := range parts {
-		g := group{part[0].Publisher.Instance, part[0].Config.Policy.String()}
-		byGroup[g] = append(byGroup[g], part)
-	}
-	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.instance, b.instance), cmp.Compare(a.policy, b.policy))
+	parts, err := workqueue.Ask(ctx, s.asked(), func(tell func([][]TagStats)) workqueue.Job {
+		configs := s.lanes.All()
+		return intake.Collect(ctx, s.met(), intakeOf, func(at receivedPart, e *knownTag) (TagStats, bool) {
+			stats, some := tagStatsOf(at, configs[at.Lane], e)
+			return stats, some || silent && stats.Position > 0
+		}, tell)
 	})
-	for _, g := range groups {
-		from := len(all)
-		for _, part := range byGroup[g] {
-			all = append(all, part...)
+	return intake.Join(parts, func(a, b TagStats) int {
+		if c := cmp.Compare(a.Publisher.Instance, b.Publisher.Instance); c != 0 {
+			return c
 		}
-		slices.SortStableFunc(all[from:], func(a, b TagStats) int { return cmp.Compare(a.Tag, b.Tag) })
-	}
-	return all
-}
-
-// tagStatsJob returns the job that calls tell with the statistics, in any order,
-// unless ctx ends. They come in many small parts, each of one lane, because growing a
-// large slice takes long. Loop only.
-func (s *subscriberImpl) tagStatsJob(ctx context.Context, silent bool, tell func(all [][]TagStats)) workqueue.Job {
-	const most = 1024 // of a part
-	s.laneMu.Lock()
-	configs := slices.Clone(s.laneConfigs)
-	s.laneMu.Unlock()
-	var all [][]TagStats
-	var of receivedPart // the last of all
-	return s.walkReceived(ctx, func(at receivedPart, e *knownTag) (steps int) {
-		stats, some := tagStatsOf(at, configs[at.Lane], e)
-		if !some && (!silent || stats.Position == 0) {
-			return 0
-		}
-		if at != of || len(all[len(all)-1]) == most {
-			of, all = at, append(all, nil)
-		}
-		last := &all[len(all)-1]
-		*last = append(*last, stats)
-		return intake.StepsPerTag
-	}, func() { tell(all) })
+		return cmp.Compare(a.Config.Policy.String(), b.Config.Policy.String())
+	}, func(s TagStats) tags.Tag { return s.Tag }), unanswered("tag stats", err)
 }
 
 // knownTag is a tag of a receivedPart.
@@ -218,11 +178,11 @@ type knownTag = tagmap.Entry[intake.Tag[target, gap]]
 // receivedPart is what was received of one lane of a publisher.
 type receivedPart = intake.Part[*source]
 
-// walkReceived returns the job that calls visit for what was received of each tag, and
-// then end, unless ctx ends. visit returns the steps that it has taken. Loop only.
-func (s *subscriberImpl) walkReceived(ctx context.Context, visit func(receivedPart, *knownTag) (steps int), end func()) workqueue.Job {
-	all := slices.AppendSeq(slices.Clone(s.past), maps.Values(s.sources))
-	return intake.Walk(ctx, all, func(src *source) *intake.Intake[target, gap] { return &src.in.Intake }, visit, end)
+func intakeOf(src *source) *intake.Intake[target, gap] { return &src.in.Intake }
+
+// met returns the publishers of which something may have been received. Loop only.
+func (s *subscriberImpl) met() []*source {
+	return slices.AppendSeq(slices.Clone(s.past), maps.Values(s.sources))
 }
 
 // tagStatsOf returns the counters of a tag. some is false if nothing was published.

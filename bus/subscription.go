@@ -8,7 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/pull"
+	"tagbus/bus/internal/wanted"
 	"tagbus/internal/alarm"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -74,13 +76,7 @@ type subscriptionImpl struct {
 	reaiming atomic.Bool   // reaim is posted
 	ended    chan struct{} // closed when no publisher sends for it any more
 	end      sync.Once     // of ended
-
-	mu       sync.Mutex
-	set      tags.Set   // what is asked for, together with added
-	added    []tags.Set // not yet united with set
-	applying bool       // the loop is going to take over the set
-	ready    *outcome   // of what is asked for now
-	byTag    map[tags.Tag]Handler
+	wishes   wanted.Wishes[Handler]
 
 	// Loop only.
 	live     tags.Set    // what the publishers are asked for
@@ -95,22 +91,15 @@ type subscriptionImpl struct {
 	overflow   func(sourceTag) // as a value made once
 }
 
-// outcome is the result of the last change of a subscription: acknowledged or not.
-type outcome struct {
-	done    chan struct{}
-	settled bool  // guarded by Subscription.mu
-	err     error // set before done is closed
-}
-
 // over reports whether the end has begun. Loop only.
 func (sub *subscriptionImpl) over() bool { return sub.closed.Load() || sub.retired }
 
 func newSubscription(owner *subscriberImpl, id uint64, set tags.Set, h handlers, cfg SubscriptionConfig, lane uint16) *subscriptionImpl {
 	sub := &subscriptionImpl{
-		owner: owner, id: id, set: set, live: set, handler: h.each, batch: h.batch, cfg: cfg, lane: lane,
-		ready: newOutcome(), ended: make(chan struct{}),
+		owner: owner, id: id, live: set, handler: h.each, batch: h.batch, cfg: cfg, lane: lane, ended: make(chan struct{}),
 	}
 	sub.is = sub
+	sub.wishes = wanted.New[Handler](set, sub.change)
 	if h.each == nil && h.batch == nil {
 		sub.openQueue(h.pages)
 	}
@@ -123,8 +112,6 @@ func newSubscription(owner *subscriberImpl, id uint64, set tags.Set, h handlers,
 //go:noinline
 func (handle *Subscription) Ended() <-chan struct{} { return subscriptionOf(handle).ended }
 
-func newOutcome() *outcome { return &outcome{done: make(chan struct{})} }
-
 // request returns the message that asks a publisher, without its set.
 func (sub *subscriptionImpl) request() subscription.Subscribe {
 	m := subscription.Subscribe{
@@ -136,13 +123,13 @@ func (sub *subscriptionImpl) request() subscription.Subscribe {
 	return m
 }
 
+// Rule returns which publishers of a tag send it.
+func (sub *subscriptionImpl) Rule() overlap.Rule { return overlap.Rule(sub.cfg.Duplicates) }
+
 // Tags returns the set of the subscription.
-func (handle *Subscription) Tags() tags.Set {
-	sub := subscriptionOf(handle)
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	return sub.unite()
-}
+//
+//go:noinline
+func (handle *Subscription) Tags() tags.Set { return subscriptionOf(handle).wishes.Tags() }
 
 // Handle gives one tag of the set a handler of its own. It takes effect with the
 // messages that the loop has not yet begun to deliver. A nil h gives the tag back to
@@ -150,20 +137,9 @@ func (handle *Subscription) Tags() tags.Set {
 // before it.
 func (handle *Subscription) Handle(tag tags.Tag, h Handler) error {
 	sub := subscriptionOf(handle)
-	sub.mu.Lock()
-	if !sub.contains(tag) {
-		defer sub.mu.Unlock()
-		return fmt.Errorf("bus: handle tag %v: not in the subscription's set %s", tag, shortSet(sub.unite()))
+	if !sub.wishes.Handle(tag, h, h == nil) {
+		return fmt.Errorf("bus: handle tag %v: not in the subscription's set %s", tag, shortSet(sub.Tags()))
 	}
-	if sub.byTag == nil {
-		sub.byTag = make(map[tags.Tag]Handler)
-	}
-	if h != nil {
-		sub.byTag[tag] = h
-	} else {
-		delete(sub.byTag, tag)
-	}
-	sub.mu.Unlock()
 	if !sub.reaiming.Swap(true) && !sub.owner.loop.Post(sub.reaim) {
 		sub.reaiming.Store(false)
 		return ErrClosed
@@ -172,9 +148,7 @@ func (handle *Subscription) Handle(tag tags.Tag, h Handler) error {
 }
 
 func (sub *subscriptionImpl) handlerOf(tag tags.Tag) Handler {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	if h := sub.byTag[tag]; h != nil {
+	if h, ok := sub.wishes.Handler(tag); ok {
 		return h
 	}
 	return sub.handler

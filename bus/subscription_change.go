@@ -4,11 +4,12 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	"tagbus/bus/internal/request"
-	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/wanted"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -24,18 +25,11 @@ import (
 func (handle *Subscription) Add(set tags.Set) error {
 	sub := subscriptionOf(handle)
 	defer sub.applyOnLoop()
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	parts := sub.set.Parts() + set.Parts()
-	for _, more := range sub.added {
-		parts += more.Parts()
+	err := sub.wishes.Add(set)
+	if errors.Is(err, subscription.ErrTooManyTags) {
+		return fmt.Errorf("bus: add to a subscription: %w", err)
 	}
-	if parts > subscription.MaxParts {
-		if parts = tags.Union(sub.unite(), set).Parts(); parts > subscription.MaxParts {
-			return fmt.Errorf("bus: add to a subscription: %w", tagset.TooMany(parts))
-		}
-	}
-	return sub.change(func() { sub.added = append(sub.added, set) })
+	return err
 }
 
 // Remove takes tags out of the subscription. Its handlers are not called for them any
@@ -49,56 +43,25 @@ func (handle *Subscription) Add(set tags.Set) error {
 func (handle *Subscription) Remove(set tags.Set) error {
 	sub := subscriptionOf(handle)
 	defer sub.applyOnLoop()
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	left, err := sub.unite().Without(set)
+	err := sub.wishes.Remove(set)
 	switch {
-	case err != nil:
+	case errors.Is(err, tags.ErrTooComplex):
 		return fmt.Errorf("bus: remove %s from a subscription: %w", shortSet(set), err)
-	case left.IsEmpty():
+	case errors.Is(err, wanted.ErrEmpty):
 		return fmt.Errorf("%w would be left: close the subscription instead", ErrEmptySet)
-	}
-	err = sub.change(func() { sub.set = left })
-	if err == nil {
-		for tag := range sub.byTag {
-			if !left.Contains(tag) {
-				delete(sub.byTag, tag)
-			}
-		}
 	}
 	return err
 }
 
-// change changes the wanted set by f, and schedules apply on the loop. mu is held.
+// change is called before each change of the wanted set.
 //
-// Errors: ErrClosed.
-func (sub *subscriptionImpl) change(f func()) error {
-	if sub.closed.Load() || sub.owner.closed.Load() {
+//   - first: since apply.
+//   - Errors: ErrClosed.
+func (sub *subscriptionImpl) change(first bool) error {
+	if sub.closed.Load() || sub.owner.closed.Load() || first && !sub.owner.loop.Post(sub.apply) {
 		return ErrClosed
-	}
-	if !sub.applying && !sub.owner.loop.Post(sub.apply) {
-		return ErrClosed
-	}
-	sub.applying = true
-	f()
-	if sub.ready.settled {
-		sub.ready = newOutcome()
 	}
 	return nil
-}
-
-// unite returns the wanted set. mu is held.
-func (sub *subscriptionImpl) unite() tags.Set {
-	if len(sub.added) > 0 {
-		sub.set = tags.Union(append(sub.added, sub.set)...)
-		sub.added = nil
-	}
-	return sub.set
-}
-
-// contains is unite().Contains, but cheap. mu is held.
-func (sub *subscriptionImpl) contains(tag tags.Tag) bool {
-	return sub.set.Contains(tag) || slices.ContainsFunc(sub.added, func(s tags.Set) bool { return s.Contains(tag) })
 }
 
 // applyOnLoop applies a change at once if called on the loop: the next message of this
@@ -111,17 +74,14 @@ func (sub *subscriptionImpl) applyOnLoop() {
 
 // apply asks the publishers for the wanted set. Loop only.
 func (sub *subscriptionImpl) apply() {
-	sub.mu.Lock()
-	if !sub.applying {
-		sub.mu.Unlock()
+	live, changed := sub.wishes.Take()
+	if !changed {
 		return
 	}
-	sub.applying = false
-	sub.live = sub.unite()
-	sub.mu.Unlock()
+	sub.live = live
 	sub.owner.listing.Load().Changed()
 	if sub.over() || sub.owner.closed.Load() {
-		sub.settle(ErrClosed)
+		sub.wishes.Settle(ErrClosed)
 		return
 	}
 	for _, src := range sub.owner.sources {
@@ -143,20 +103,18 @@ func (sub *subscriptionImpl) apply() {
 //   - Threads: any.
 func (handle *Subscription) Wait(ctx context.Context) error {
 	sub := subscriptionOf(handle)
-	sub.mu.Lock()
-	ready := sub.ready
-	sub.mu.Unlock()
+	outcome := sub.wishes.Outcome()
 	select {
-	case <-ready.done:
-		return ready.err
+	case <-outcome.Done():
+		return outcome.Err()
 	default:
 	}
 	if sub.owner.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
 	select {
-	case <-ready.done:
-		return ready.err
+	case <-outcome.Done():
+		return outcome.Err()
 	case <-ctx.Done():
 		return fmt.Errorf("bus: wait for a publisher of %s: %w", shortSet(sub.Tags()), context.Cause(ctx))
 	}
@@ -164,10 +122,7 @@ func (handle *Subscription) Wait(ctx context.Context) error {
 
 // maybeReady ends Wait if no publisher is left to wait for. Loop only.
 func (sub *subscriptionImpl) maybeReady() {
-	sub.mu.Lock()
-	wait := sub.applying || sub.ready.settled
-	sub.mu.Unlock()
-	if wait {
+	if !sub.wishes.Unsettled() {
 		return
 	}
 	acked := false
@@ -190,35 +145,19 @@ func (sub *subscriptionImpl) maybeReady() {
 	}
 	switch {
 	case acked || denied == nil && sub.known:
-		sub.settle(nil)
+		sub.wishes.Settle(nil)
 	case denied != nil:
-		sub.settle(denied)
+		sub.wishes.Settle(denied)
 	}
 }
 
 // checkReady calls maybeReady for all subscriptions, when any of them may have no
 // publisher left to wait for. Loop only.
 func (s *subscriberImpl) checkReady() {
-	if s.checking {
-		return
-	}
-	s.checking = true // until the job begins: later changes need another one
-	check := s.subs.Each(func(sub *subscriptionImpl) (steps int) {
-		sub.maybeReady()
-		return request.Steps + len(s.sources)
+	s.checking.Add(&s.work, func() workqueue.Job {
+		return s.subs.Each(func(sub *subscriptionImpl) (steps int) {
+			sub.maybeReady()
+			return request.Steps + len(s.sources)
+		})
 	})
-	s.work.Add(func(budget int) (steps int, done bool) {
-		s.checking = false
-		return check(budget)
-	})
-}
-
-// settle ends Wait. The first call counts.
-func (sub *subscriptionImpl) settle(err error) {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	if r := sub.ready; !r.settled {
-		r.settled, r.err = true, err
-		close(r.done)
-	}
 }

@@ -125,7 +125,7 @@ func (d *dispatcher) deliverPage(sub *subscriptionImpl) {
 func (sub *subscriptionImpl) stall(src *source) {
 	if !slices.Contains(sub.pausing, src) {
 		sub.pausing = append(sub.pausing, src)
-		src.pause()
+		src.reading.Pause()
 	}
 }
 
@@ -135,7 +135,7 @@ func (sub *subscriptionImpl) unpause() {
 		return // until Resume
 	}
 	for _, src := range sub.pausing {
-		src.resume()
+		src.reading.Resume()
 	}
 	sub.pausing = nil
 }
@@ -153,7 +153,7 @@ func (sub *subscriptionImpl) overflows(lost sourceTag) {
 	sub.overflowed.Add(1)
 	superseded := sub.cfg.Policy.Kind == Latest // left out on purpose
 	if superseded {
-		sub.owner.counters.superseded.Add(1)
+		sub.owner.counters.Supersede()
 	}
 	lost.src.in.Drop(sub.lane, lost.tag, ledger.Queue, 1, superseded)
 }

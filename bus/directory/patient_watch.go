@@ -3,11 +3,12 @@
 package directory
 
 import (
-	"bytes"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tagbus/internal/goroutine"
 )
 
 // Watch implements Directory.
@@ -30,8 +31,8 @@ type patientWatch struct {
 	dir     Directory
 	telling sync.Mutex // held while notify runs: two goroutines may have something to tell
 	notify  func(Event)
-	caller  atomic.Pointer[[]byte] // goroutine that runs notify; nil: none
-	stopped chan struct{}          // closed when notify does not run any more, after stop
+	caller  atomic.Uint64 // goroutine that runs notify; 0: none
+	stopped chan struct{} // closed when notify does not run any more, after stop
 
 	mu    sync.Mutex
 	ended bool
@@ -50,10 +51,9 @@ func (w *patientWatch) take(e Event) {
 	if ended {
 		return
 	}
-	id := goroutineID()
-	w.caller.Store(&id)
+	w.caller.Store(goroutine.ID())
 	w.notify(e)
-	w.caller.Store(nil)
+	w.caller.Store(0)
 }
 
 // begin begins the watch of the inner directory, and ends it if it came too late.
@@ -104,7 +104,7 @@ func (w *patientWatch) stop() {
 	if first {
 		go w.finish(inner)
 	}
-	if id := w.caller.Load(); id != nil && bytes.Equal(*id, goroutineID()) {
+	if id := w.caller.Load(); id != 0 && id == goroutine.ID() {
 		return
 	}
 	timer := time.NewTimer(Patience)

@@ -3,17 +3,17 @@
 package directory
 
 import (
-	"bytes"
-	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"tagbus/internal/goroutine"
 )
 
 // watcher delivers queued events to one notify function, on one goroutine at a time. There
 // is one only while there are events: thousands of watchers may wait in a process.
 type watcher struct {
-	notify    func(Event)
-	goroutine atomic.Pointer[[]byte] // that calls notify; nil: none
+	notify func(Event)
+	caller atomic.Uint64 // goroutine that calls notify; 0: none
 
 	mu      sync.Mutex
 	queue   Backlog
@@ -41,8 +41,7 @@ func (w *watcher) push(source string, event Event) {
 // done.
 func (w *watcher) run(done chan struct{}) {
 	defer close(done)
-	id := goroutineID()
-	w.goroutine.Store(&id)
+	w.caller.Store(goroutine.ID())
 	for event, ok := w.pop(); ok; event, ok = w.pop() {
 		w.notify(event)
 	}
@@ -57,7 +56,7 @@ func (w *watcher) pop() (Event, bool) {
 	if !ok || w.ended {
 		w.queue = Backlog{}
 		w.running = nil
-		w.goroutine.Store(nil)
+		w.caller.Store(0)
 		return Event{}, false
 	}
 	return event, true
@@ -91,17 +90,6 @@ func (w *watcher) wait() {
 
 // isCaller reports whether it is called from within notify.
 func (w *watcher) isCaller() bool {
-	id := w.goroutine.Load()
-	return id != nil && bytes.Equal(*id, goroutineID())
-}
-
-// goroutineID returns the number of the calling goroutine as text. The runtime
-// tells it nowhere but in the first line of a stack trace, "goroutine 7 [...",
-// whose form net/http relies on too. It serves only to recognise a call from
-// within notify.
-func goroutineID() []byte {
-	var buffer [64]byte
-	trace := bytes.TrimPrefix(buffer[:runtime.Stack(buffer[:], false)], []byte("goroutine "))
-	id, _, _ := bytes.Cut(trace, []byte(" "))
-	return bytes.Clone(id)
+	id := w.caller.Load()
+	return id != 0 && id == goroutine.ID()
 }

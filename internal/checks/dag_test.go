@@ -117,12 +117,13 @@ var table = []rule{
 	{"bus/internal/offers", "which tags peers have is said by their entries, and what a peer is does not matter", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
 	{"bus/internal/topk", "an order decides, whatever the elements are", nil},
 	{"bus/internal/snapshot", "the state of an instance is made of what is counted, and of no session", []string{
-		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/ledger", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
+		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/intake", "bus/internal/ledger", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
 		"bus/internal/group", "bus/internal/positions", "bus/internal/tagset", "bus/internal/workqueue", "subscription", "tags",
 	}},
+	{"bus/internal/wanted", "what a subscription wants does not depend on who asks for it, or of whom", []string{"bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/announce", "what keeps an entry true depends on the directory and on the host, and not on what the instance does", []string{
@@ -133,14 +134,14 @@ var table = []rule{
 	{"bus/internal/ways", "how a peer is reached follows from its entry and the backends of both", []string{"bus/directory", "bus/internal/dialer", "netio"}},
 	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
-	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},
+	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
 	{"bus/internal/coarseclock", "what time it is depends on a loop, and on nothing that happens", []string{"internal/alarm"}},
 	{"bus/internal/admission", "which connection gives way depends on addresses, and what a connection is does not matter", nil},
 	{"bus/internal/tagmap", "a map depends on its keys", []string{"tags"}},
 	{"bus/internal/tagset", "the limits of a set are those of a subscription", []string{"subscription", "tags"}},
 	{"bus/internal/wire", "the bytes of a page depend on nothing except tags", []string{"tags"}},
 	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},
-	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/sanitize", "tags"}},
+	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/goroutine", "internal/sanitize", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
 		"internal/validate", "internal/sanitize", "internal/backoff", "bus/directory", "tags", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},

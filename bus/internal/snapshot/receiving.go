@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/state"
 	"tagbus/subscription"
@@ -52,4 +53,19 @@ func (r *Received) States() (all []state.Tag) {
 		})
 	}
 	return all
+}
+
+// ShowReceived puts what has come of all publishers into the state of a subscriber.
+//
+//   - at: when messages were lost.
+func ShowReceived(st *state.State, c *intake.Counts, at *ledger.Times) {
+	st.Messages, st.PayloadBytes, st.LeftOut = c.Messages, c.Bytes, c.Lost[subscription.CauseLeftOut]+c.Superseded
+	st.Losses = Losses(&c.Lost, at)
+	st.Receiving = &state.Receiving{Pages: c.Pages, Overflowed: c.Overflowed(), Unwanted: c.Unwanted, Panics: c.Panics}
+}
+
+// ShowIntake puts what has come of a publisher into its state.
+func ShowIntake(peer *state.Peer, sums *intake.Sums) {
+	peer.Messages, peer.Bytes, peer.Pages = sums.Messages, sums.Bytes, sums.Pages
+	peer.LeftOut, peer.Losses = sums.Losses[subscription.CauseLeftOut]+sums.Superseded, Losses(&sums.Losses, &sums.Times)
 }

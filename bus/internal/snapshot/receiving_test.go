@@ -5,6 +5,7 @@ package snapshot_test
 import (
 	"testing"
 
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/state"
@@ -39,5 +40,24 @@ func TestReceived(t *testing.T) {
 	}
 	if x := all[4]; x.Tag != 5 || x.Messages != 3 || state.Lost(x.Losses) != 3 {
 		t.Errorf("got %d messages of tag %v, and %v lost; want 3 of 5, and 3", x.Messages, x.Tag, x.Losses)
+	}
+}
+
+// Of what has come, what was left out on purpose is no loss.
+func TestShowReceived(t *testing.T) {
+	counts := intake.Counts{Messages: 5, Bytes: 50, Pages: 2, Unwanted: 1, Panics: 3, Superseded: 4}
+	counts.Lost[subscription.CauseLeftOut], counts.Lost[ledger.Queue], counts.Lost[subscription.CauseFull] = 6, 7, 8
+	var st state.State
+	snapshot.ShowReceived(&st, &counts, new(ledger.Times))
+	if st.Messages != 5 || st.PayloadBytes != 50 || st.LeftOut != 10 || state.Lost(st.Losses) != 15 {
+		t.Errorf("got %d messages of %d bytes, %d left out, lost %v; want 5 of 50, 10, and 15", st.Messages, st.PayloadBytes, st.LeftOut, st.Losses)
+	}
+	if got, want := *st.Receiving, (state.Receiving{Pages: 2, Overflowed: 11, Unwanted: 1, Panics: 3}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	var peer state.Peer
+	snapshot.ShowIntake(&peer, &intake.Sums{Messages: 5, Bytes: 50, Pages: 2, Losses: counts.Lost, Superseded: 4})
+	if peer.Messages != 5 || peer.Bytes != 50 || peer.Pages != 2 || peer.LeftOut != 10 || state.Lost(peer.Losses) != 15 {
+		t.Errorf("peer: got %+v", peer)
 	}
 }

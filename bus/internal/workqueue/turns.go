@@ -54,10 +54,13 @@ const turnsPerSlice = 8
 // Len returns how many tasks wait or run.
 func (l *Line) Len() int { return l.tasks.Len() }
 
+// Ended reports whether the queue has ended: tasks that are added are aborted.
+func (l *Line) Ended() bool { return l.Turns.queue.Ended() }
+
 // Add adds a task. Short ones are done when Add returns.
 func (l *Line) Add(task Task) {
 	t := l.Turns
-	if t.queue.Ended() {
+	if l.Ended() {
 		if task.Abort != nil {
 			task.Abort()
 		}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overlap
+
+import (
+	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/workqueue"
+	"tagbus/tags"
+)
+
+// Rule says which publishers of a tag send it to a subscription.
+type Rule uint8
+
+// The rules.
+const (
+	All    Rule = iota // all of them
+	Newest             // the one that announced it last, once it sends
+	Oldest             // the one that announced it first
+)
+
+// Presence says how near a publisher is.
+type Presence uint8
+
+// The presences, each nearer than the one before.
+const (
+	Forgotten Presence = iota // nothing is decided about it any more
+	Gone                      // it has said goodbye, or is neither listed nor connected
+	Listed                    // in the directory, and not connected
+	Ready                     // connected
+)
+
+// Side is what a Choice asks and tells about publishers and subscriptions. Of its methods
+// only Consider and ConsiderOne call the Choice.
+//
+//   - S: a publisher.
+//   - U: a subscription.
+type Side[S, U any] interface {
+	Presence(S) Presence
+	Divide(S, tags.Set) (has, rest tags.Set) // into what may be had of the publisher, and the rest
+	Acked(S, U) tags.Set                     // what the publisher has acknowledged of a subscription
+	Asked(S) []U                             // all subscriptions of which it may have acknowledged something
+	Consider(S)                              // what the publisher is to send may have changed
+	ConsiderOne(S, U)                        // and what it is to send for one subscription
+	Considered()                             // Reconsider is done for all publishers that it concerns
+	Overlap(*Pair[S])                        // two publishers serve the same tags; told once for all of these
+	TooComplex(a, b S, set tags.Set, err error)
+}
+
+// stepsPerCheck is the cost of comparing what two publishers have acknowledged of a
+// subscription, in steps of a workqueue.Job.
+const stepsPerCheck = 8
+
+// Choice decides which publishers of a tag are to send it to a subscription, and tells that
+// there are several. What takes long it does in jobs.
+//
+// Everything here runs on the loop.
+type Choice[S comparable, U interface{ Rule() Rule }] struct {
+	side  Side[S, U]
+	work  *workqueue.Queue
+	post  func(func()) bool
+	index Index[S] // of all publishers
+
+	choosy int                        // open subscriptions with another rule than All
+	apart  map[couple[S]]struct{}     // to be compared later; nil: no job is going to
+	unsure map[*Publisher[S]]struct{} // to be reconsidered; nil: no job is going to
+}
+
+// couple is two publishers that are to be compared.
+type couple[S any] struct{ a, b *Publisher[S] }
+
+// NewChoice returns a Choice that knows no publisher.
+//
+//   - post: runs a function on the loop later: netio.Loop.Post.
+func NewChoice[S comparable, U interface{ Rule() Rule }](side Side[S, U], work *workqueue.Queue, post func(func()) bool) Choice[S, U] {
+	return Choice[S, U]{side: side, work: work, post: post}
+}
+
+// Open counts a subscription in.
+func (c *Choice[S, U]) Open(sub U) {
+	if sub.Rule() != All {
+		c.choosy++
+	}
+}
+
+// Close counts a subscription out.
+func (c *Choice[S, U]) Close(sub U) {
+	if sub.Rule() != All {
+		c.choosy--
+	}
+}
+
+// Steps returns how many steps the search for publishers with common tags has taken so far.
+func (c *Choice[S, U]) Steps() int { return c.index.Steps() }
+
+// Meet compares a publisher that is new or has changed with all others that may serve the
+// same tags. What takes long is put off: until then both publishers are to send all.
+func (c *Choice[S, U]) Meet(p *Publisher[S]) (steps int) {
+	others, steps := c.index.Meet(p, workqueue.SliceSteps)
+	for _, o := range others {
+		if steps < workqueue.SliceSteps {
+			steps += c.compare(p, o)
+			continue
+		}
+		p.Defer(o)
+		c.compareLater(couple[S]{p, o})
+		steps++
+	}
+	return steps
+}
+
+// Forget drops a publisher that is not going to come back.
+func (c *Choice[S, U]) Forget(p *Publisher[S]) {
+	c.Reconsider(p)
+	c.index.Forget(p)
+	p.Forget()
+}
+
+// compare determines the common tags of two publishers.
+func (c *Choice[S, U]) compare(a, b *Publisher[S]) (steps int) {
+	steps, err := a.Compare(b)
+	if err != nil {
+		c.side.TooComplex(a.Source, b.Source, tags.Set{}, err)
+	}
+	return 1 + steps/tagset.StepsPerStep
+}
+
+// compareLater puts off the comparison of two publishers.
+func (c *Choice[S, U]) compareLater(x couple[S]) {
+	if c.apart != nil {
+		c.apart[x] = struct{}{}
+		return
+	}
+	c.apart = map[couple[S]]struct{}{x: {}}
+	c.work.Add(c.compareRest) // which may begin at once
+}
+
+// compareRest is the job that does what Meet has put off.
+func (c *Choice[S, U]) compareRest(budget int) (steps int, done bool) {
+	for x := range c.apart {
+		if steps >= budget {
+			return steps, false
+		}
+		delete(c.apart, x)
+		if steps++; c.forgotten(x.a) || c.forgotten(x.b) {
+			continue
+		}
+		steps += c.compare(x.a, x.b)
+		c.CheckAll(x.a)
+		c.Reconsider(x.a)
+	}
+	c.apart = nil
+	return steps, true
+}
+
+func (c *Choice[S, U]) forgotten(p *Publisher[S]) bool {
+	return c.side.Presence(p.Source) == Forgotten
+}
+
+// Choose returns those tags of a set, a part of that of the subscription, that no other
+// publisher is to send instead of p.
+func (c *Choice[S, U]) Choose(p *Publisher[S], sub U, set tags.Set) tags.Set {
+	rule := sub.Rule()
+	if rule == All {
+		return set
+	}
+	whole, budget := set, Budget()
+	for o, v := range p.Rivals {
+		if v.Complex() || c.side.Presence(o.Source) <= Gone {
+			continue
+		}
+		has, rest := c.side.Divide(o.Source, set)
+		left, err := c.leave(p, o, v, sub, has, budget)
+		if err != nil {
+			c.side.TooComplex(p.Source, o.Source, whole, err)
+			continue
+		}
+		if set = left; !rest.IsEmpty() {
+			set = left.Union(rest)
+		}
+	}
+	return set
+}
+
+// leave returns the tags of a set that publisher o is not to send instead of p.
+//
+// Errors: tags.ErrTooComplex.
+func (c *Choice[S, U]) leave(p, o *Publisher[S], v *Pair[S], sub U, set tags.Set, budget *tags.Budget) (tags.Set, error) {
+	if sub.Rule() == Newest {
+		return v.LeaveToNewer(o, set, c.side.Acked(o.Source, sub), budget)
+	}
+	left, some, err := v.LeaveToOlder(p, set, budget)
+	if some {
+		c.tell(v)
+	}
+	return left, err
+}
+
+// tell tells that two publishers serve the same tags, unless that was told.
+func (c *Choice[S, U]) tell(v *Pair[S]) {
+	if v.Report() {
+		c.side.Overlap(v)
+	}
+}
+
+// Check looks after an acknowledgement whether another publisher sends the same tags for
+// the subscription.
+func (c *Choice[S, U]) Check(p *Publisher[S], sub U) {
+	if c.side.Presence(p.Source) != Ready {
+		return
+	}
+	acked := c.side.Acked(p.Source, sub)
+	for o, v := range p.Rivals {
+		if v.Complex() || c.side.Presence(o.Source) != Ready || !v.Concerns(acked) || !v.Concerns(c.side.Acked(o.Source, sub)) {
+			continue
+		}
+		c.tell(v)
+		if sub.Rule() == Newest {
+			c.side.ConsiderOne(o.Source, sub) // it may have to step back
+		}
+	}
+}
+
+// CheckAll is Check for all acknowledged subscriptions, after a change of the publisher's
+// tags.
+func (c *Choice[S, U]) CheckAll(p *Publisher[S]) {
+	left := c.side.Asked(p.Source)
+	if len(left) == 0 {
+		return
+	}
+	c.work.Add(func(budget int) (steps int, done bool) {
+		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
+			c.Check(p, left[len(left)-1])
+			steps += stepsPerCheck * (1 + p.Count())
+		}
+		return steps, len(left) == 0
+	})
+}
+
+// Reconsider schedules another decision about what a publisher and its rivals are to
+// send, after it has come, changed or gone.
+func (c *Choice[S, U]) Reconsider(p *Publisher[S]) {
+	if c.choosy == 0 || p.Count() == 0 {
+		return
+	}
+	if c.unsure == nil {
+		c.unsure = make(map[*Publisher[S]]struct{})
+		c.post(func() { c.work.Add(c.reconsiderAll) })
+	}
+	c.unsure[p] = struct{}{}
+	for o := range p.Rivals {
+		c.unsure[o] = struct{}{}
+	}
+}
+
+// reconsiderAll is the job that decides what Reconsider has scheduled.
+func (c *Choice[S, U]) reconsiderAll(budget int) (steps int, done bool) {
+	for len(c.unsure) > 0 { // Consider may add some
+		for p := range c.unsure {
+			if steps >= budget {
+				return steps, false
+			}
+			delete(c.unsure, p)
+			if steps++; !c.forgotten(p) {
+				c.side.Consider(p.Source)
+			}
+		}
+	}
+	c.unsure = nil
+	c.side.Considered()
+	return steps, true
+}
