@@ -103,6 +103,34 @@ func (r *silentRegistration) Withdraw() error {
 	return r.inner.Withdraw()
 }
 
+// living are the instances that a Watch has told of, and that have not gone.
+//
+// Threads: any.
+type living struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// see is what Watch notifies.
+func (l *living) see(e directory.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch e.Kind {
+	case directory.Appeared:
+		l.all = append(l.all, e.Entry.Instance)
+	case directory.Gone:
+		l.all = slices.DeleteFunc(l.all, func(i string) bool { return i == e.Entry.Instance })
+	default: // no matter
+	}
+}
+
+// instances returns them, in the order in which they came.
+func (l *living) instances() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
 // RunSilent holds a Directory to the contract while its storage does not answer: every method
 // returns, and what was asked for is done when the storage is back. It has to be called in a
 // bubble of testing/synctest.
@@ -124,21 +152,10 @@ func RunSilent(t *testing.T, bound time.Duration, d directory.Directory, s inter
 			t.Errorf("%s took %v while the storage is away, want at most %v", what, took, bound)
 		}
 	}
-	var mu sync.Mutex
-	var alive []string
+	var alive living
 	s.Goes()
 	ends("Watch", func() error {
-		_, err := d.Watch(func(e directory.Event) {
-			mu.Lock()
-			defer mu.Unlock()
-			switch e.Kind {
-			case directory.Appeared:
-				alive = append(alive, e.Entry.Instance)
-			case directory.Gone:
-				alive = slices.DeleteFunc(alive, func(i string) bool { return i == e.Entry.Instance })
-			default: // no matter
-			}
-		})
+		_, err := d.Watch(alive.see)
 		if err != nil {
 			t.Errorf("got %v from Watch, want nil", err)
 		}
@@ -163,11 +180,9 @@ func RunSilent(t *testing.T, bound time.Duration, d directory.Directory, s inter
 	if err != nil || len(entries) != 1 || !entries[0].Equal(Entry("a", 2)) {
 		t.Errorf("got %v and %v when the storage is back, want the entry a of the Update only", entries, err)
 	}
-	mu.Lock()
-	if !slices.Equal(alive, []string{"a"}) {
-		t.Errorf("got the living %v from Watch when the storage is back, want a", alive)
+	if got := alive.instances(); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("got the living %v from Watch when the storage is back, want a", got)
 	}
-	mu.Unlock()
 	s.Goes()
 	ends("Update", func() error { return registrations["a"].Update(Entry("a", 3)) })
 	ends("Withdraw", registrations["a"].Withdraw)
