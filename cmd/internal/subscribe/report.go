@@ -66,6 +66,7 @@ func (r *run) report(err error) int {
 		r.checkAccount()
 	}
 	r.sayLosses()
+	r.presence.Settle(r.listed)
 	sum := r.summary()
 	if err == nil {
 		err = r.shortcoming(sum)
