@@ -51,9 +51,10 @@ func (l Listed) Silent() error {
 	return fmt.Errorf("no publisher could be looked for: %w", l.silent)
 }
 
-// unreach notes a publisher to which a connection has failed, unless there was one.
+// unreach notes a publisher to which a connection has failed, unless there is one, or has been: what
+// is refused on a connection is told by others.
 func (p *Presence) unreach(e bus.Event) {
-	if s := p.present[e.Peer.Instance]; s != nil && s.owes || e.Err == nil || Denied(e.Err) {
+	if p.present[e.Peer.Instance] != nil || e.Err == nil || Denied(e.Err) {
 		return
 	}
 	if p.unreached == nil {

@@ -51,6 +51,7 @@ func TestWhatCouldNotBeReachedIsNotThere(t *testing.T) {
 		{"a dial that fails at first", []bus.Event{timedOut, event(bus.Connected, nil), event(bus.Subscribed, nil)}, here, ""},
 		{"a connection that breaks at once, each time", []bus.Event{event(bus.Connected, nil), event(bus.Lost, errors.New("x")), timedOut}, here, "1 publisher refused"},
 		{"a connection that is lost, and not back", []bus.Event{event(bus.Connected, nil), event(bus.Subscribed, nil), event(bus.Lost, errors.New("x")), timedOut}, here, ""}, // it is away
+		{"a policy that is refused on a connection", []bus.Event{event(bus.Connected, nil), event(bus.Refused, bus.ErrPolicyRefused), event(bus.Lost, nil)}, here, ""},
 		{"one that has ended since", []bus.Event{timedOut, event(bus.Goodbye, nil)}, here, ""},
 		{"a directory that answers late", nil, listing{err: errors.New("away"), contact: time.Now()}, ""},
 		{"a directory that never answers", nil, listing{err: errors.New("no such folder")}, "no publisher could be looked for: no such folder"},

@@ -107,7 +107,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 	stats := r.subscriber.Stats()
 	err = errors.Join(err, r.subscriber.Close())
-	if r.directory != nil {
+	if r.directory != nil && err == nil && r.ended == "time" { // else it was asked to stop before
 		r.presence.Settle(session.ListedBy(r.directory))
 	}
 	return r.report(r.summary(stats), err)
