@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"tagbus/bus/directory"
@@ -122,6 +123,7 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 			return o, nil
 		},
 		tell: func(ctx context.Context, rows []overview.Row) map[string]*state.State { return clientsOf(ctx, e, rows) },
+		dial: func() []directory.Entry { return dialersOf(e) },
 	}
 	guard, err := e.Guard()
 	if err != nil {
@@ -155,10 +157,16 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 
 // clientsOf asks the clients that may say why they do not use a better transport.
 func clientsOf(ctx context.Context, e *tool.Env, rows []overview.Row) map[string]*state.State {
+	return e.ClientStates(ctx, overview.Telling(rows, dialersOf(e)))
+}
+
+// dialersOf returns the subscribers and senders that are listed, as far as they can be read: no
+// program depends on their entries.
+func dialersOf(e *tool.Env) []directory.Entry {
 	d, err := e.Everyone()
 	if err != nil {
-		return nil // nothing depends on it
+		return nil
 	}
 	entries, _ := d.List()
-	return e.ClientStates(ctx, overview.Telling(rows, entries))
+	return slices.DeleteFunc(entries, func(e directory.Entry) bool { return !e.Role.IsClient() })
 }

@@ -26,10 +26,16 @@ func judgeFlow(s *seen) []Finding {
 }
 
 // rows returns what the instances have answered.
-func (s *seen) rows() (rows []overview.Row) {
+func (s *seen) rows() []overview.Row {
+	return slices.DeleteFunc(s.everyone(), func(r overview.Row) bool { return r.State == nil })
+}
+
+// everyone returns the instances, with what they have answered, if they have.
+func (s *seen) everyone() (rows []overview.Row) {
 	for _, e := range s.living() {
 		now := e.state()
 		if now == nil {
+			rows = append(rows, overview.Row{Entry: e.Entry})
 			continue
 		}
 		row := overview.Row{Entry: e.Entry, State: now}

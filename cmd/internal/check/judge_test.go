@@ -120,7 +120,7 @@ func read(t *testing.T, name string) map[string]string {
 func TestEveryFindingHasItsText(t *testing.T) {
 	want := read(t, "testdata/findings.txt")
 	found := make(map[string]bool)
-	for _, test := range slices.Concat(wrongs, certificateWrongs, waysWrongs) {
+	for _, test := range slices.Concat(wrongs, certificateWrongs, waysWrongs, contactsWrongs) {
 		t.Run(test.name, func(t *testing.T) {
 			s := healthy()
 			test.do(s)

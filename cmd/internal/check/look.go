@@ -45,6 +45,7 @@ type looker struct {
 	host   func() hostSeen
 	self   func() *selfSeen                                              // nil: there is none
 	tell   func(context.Context, []overview.Row) map[string]*state.State // asks clients of some rows; nil: none is asked
+	dial   func() []directory.Entry                                      // lists subscribers and senders; nil: none is known
 	own    func() map[netip.Addr]bool
 	asker  func() (asker, error)
 
@@ -128,6 +129,9 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 			l.askAgain(ctx, to, e)
 		}
 	})
+	if l.dial != nil {
+		s.at, s.dialers = time.Now(), l.dial()
+	}
 	l.askClients(ctx, s)
 	l.renewals(ctx, s)
 }
@@ -150,8 +154,8 @@ func (l *looker) askFirst(ctx context.Context, to asker, e *entrySeen) {
 }
 
 // peers returns of how many peers the second answer is to tell: of all that an answer has at
-// most, if the first one could not name all. Whether one has gone, or has come back, is not
-// known otherwise.
+// most, if the first one could not name all. Whether one has gone, has come back, or is not
+// connected, is not known otherwise.
 func (e *entrySeen) peers() int {
 	if s := e.first.state; s.Connected > len(s.Peers) || len(s.Gone) >= askedPeers {
 		return state.MaxPeers

@@ -14,7 +14,7 @@ import (
 
 // judges are what is looked for, in the order in which it is shown.
 var judges = []func(*seen) []Finding{
-	judgeFolder, judgeServers, judgeEntries, judgeCertificates, judgeAddresses, judgeAnswers, judgePath, judgeWays, judgeFlow, judgeTags, judgeHost,
+	judgeFolder, judgeServers, judgeEntries, judgeCertificates, judgeAddresses, judgeAnswers, judgePath, judgeWays, judgeContacts, judgeFlow, judgeTags, judgeHost,
 }
 
 // judge returns all findings: groups in their order, the worst last within each.

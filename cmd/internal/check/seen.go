@@ -25,6 +25,8 @@ type seen struct {
 	host    hostSeen
 
 	clients map[string]*state.State // answers of those that may say why they do not use a better transport
+	dialers []directory.Entry       // subscribers and senders that are listed, when the last question was asked
+	at      time.Time               // that was
 
 	self *selfSeen // nil: this command has no certificate and no policy
 

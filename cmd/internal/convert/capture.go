@@ -49,7 +49,12 @@ func areCaptures(files []string) (bool, error) {
 }
 
 // beginning returns the first bytes of a file, as many as record.Sniff needs.
+//
+//   - Errors: recording.ErrNotFile of a pipe, whose bytes come once, and which nothing may ever write to.
 func beginning(name string) ([]byte, error) {
+	if info, err := stuck.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("%s: %w", sanitize.Text(name), recording.ErrNotFile)
+	}
 	f, err := stuck.OpenStream(name)
 	if err != nil {
 		return nil, err

@@ -182,7 +182,7 @@ func (l *looker) peer(ctx context.Context, out io.Writer, entries []directory.En
 	if len(links) == 0 {
 		return l.nothing(entries, o)
 	}
-	return l.links(out, o.Time, links, nil, nil)
+	return l.links(out, o.Time, links, nil, nil, nil)
 }
 
 // tells reports whether an entry is of one that tells of its peers.

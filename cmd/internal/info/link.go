@@ -91,7 +91,8 @@ func goneText(now time.Time, p *state.Peer) string {
 //
 //   - listed: its entry; nil if it has none.
 //   - itself: its own answer; nil if it has given none.
-func (l *looker) links(out io.Writer, now time.Time, links []link, listed *directory.Entry, itself *state.State) error {
+//   - stands: of what is listed, what it is connected to.
+func (l *looker) links(out io.Writer, now time.Time, links []link, listed *directory.Entry, itself *state.State, stands *overview.Contact) error {
 	if l.env.JSON {
 		t := table.New(out, true)
 		for _, k := range links {
@@ -108,10 +109,14 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 	p.head(name(first.Name, first.Instance), first.role(), first.Host, first.PID)
 	p.say("instance", "%s", first.Instance)
 	switch {
-	case first.Gone:
-		p.say("gone", "%s", goneText(now, &first.Peer))
 	case listed != nil:
 		p.clientEntry(listed, now)
+		p.contact(listed, stands)
+		if first.Gone {
+			p.say("gone", "%s", goneText(now, &first.Peer))
+		}
+	case first.Gone:
+		p.say("gone", "%s", goneText(now, &first.Peer))
 	default:
 		p.say("known", "by what it is connected to, which is below: it has no entry in %s", l.env.Bus)
 	}

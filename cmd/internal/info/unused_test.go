@@ -64,7 +64,7 @@ func TestASubscriberAndWhatItDoesNotUse(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		l := &looker{env: &tool.Env{Flags: &tool.Flags{Bus: "/bus"}, Streams: cli.Streams{Out: &out, Err: &out}}}
-		if err := l.links(&out, began, linksTo(o, "S3"), nil, itself); err != nil {
+		if err := l.links(&out, began, linksTo(o, "S3"), nil, itself, nil); err != nil {
 			t.Fatal(err)
 		}
 		if want := strings.TrimRight("\nshm     tcp      1  "+why, " ") + "  "; !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "felix-07\n") {

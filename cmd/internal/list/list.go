@@ -120,6 +120,7 @@ func (l *lister) ask(ctx context.Context, w *overview.Watcher) overview.Overview
 	asked := func(e *directory.Entry) bool { return !e.Role.IsClient() || l.keep(e) }
 	o := w.Rated(ctx, asked, state.Question{Peers: state.MaxPeers}, l.env.Timeout)
 	o.Clients()
+	o.Unconnected()
 	return o
 }
 

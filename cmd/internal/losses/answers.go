@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/overview"
 	"tagbus/tags"
 )
@@ -84,7 +85,7 @@ func (b *builder) peers(s *state.State) {
 
 // Unconfirmed is the cause of rows of messages that are lost or received: the connection of their
 // subscriber has ended before it has said.
-const Unconfirmed state.Cause = "unconfirmed"
+const Unconfirmed = lossfile.Unconfirmed
 
 // unconfirmed adds messages of connections that have ended, which were on their way since the
 // peer was heard last.

@@ -118,6 +118,8 @@ func (r *reporter) show(out io.Writer, f found) error {
 		return err
 	}
 	switch gone, back := unconfirmedIn(rows); {
+	case gone > 0 && !r.NeedsBus():
+		f.note("%s unconfirmed: lost or received, which their publishers did not know at their end", units.FormatNumber(gone, "message"))
 	case gone > 0 && back > 0:
 		f.note("%s unconfirmed: lost or received. Subscribers of %s are connected again and have not said it yet, the others have gone, and say it if they come back",
 			units.FormatNumber(gone+back, "message"), units.FormatCount(back))

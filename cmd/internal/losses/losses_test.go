@@ -330,6 +330,7 @@ func TestLossesOfFiles(t *testing.T) {
 	ofPublisher := path("publisher", record(det, tag1, full, "5", "01", "02")+record(det, tag2, full, "4", "02", "03")+record(det, tag1, full, "6", "05", "06"))
 	ofSubscriber := path("subscriber", record(readout, tag1, full, "11", "08", "08")+record(readout, tag2, full, "4", "08", "08")+
 		record(readout, tag1, `"cause":"overflow",`, "3", "09", "09")+"{torn\n")
+	own := path("own", record(det, "", `"cause":"overflow",`, "3", "08", "09")+record(det, "", `"cause":"unconfirmed",`, "9", "10", "10"))
 	sums := path("sums", record(det, many, full, "15", "01", "06"))
 	others := strings.Replace(det, `"peer":{"instance":"S1aaaaaaaa","name":"readout","host":"felix8"},"policy":"drop-newest",`, "", 1)
 	beyond := path("beyond", record(det, tag1, full, "5", "01", "02")+record(others, many, full, "40", "02", "04"))
@@ -368,6 +369,13 @@ TAG      PUBLISHER  SUBSCRIBER  POLICY       CAUSE  COUNT             FIRST     
 40 tags  det        readout     drop-newest  full      15  2000-01-01 00:01  2000-01-01 00:06
 `, ""},
 		{"all of before", Command{LossFile: []string{ofPublisher}, Since: since(t, "2000-01-01T00:07:00Z")}, "\n", "no losses since then: 3 records read, 3 of them of losses before --since\n"},
+		{"what a subscriber has lost itself, as both ends say", Command{LossFile: []string{own, ofSubscriber}}, `
+TAG                 PUBLISHER  SUBSCRIBER  POLICY       CAUSE        COUNT             FIRST              LAST
+0x0000000000000001  det        readout     drop-newest  full            11  2000-01-01 00:08  2000-01-01 00:08
+-                   det        readout     drop-newest  unconfirmed      9  2000-01-01 00:10  2000-01-01 00:10
+0x0000000000000002  det        readout     drop-newest  full             4  2000-01-01 00:08  2000-01-01 00:08
+0x0000000000000001  det        readout     drop-newest  overflow         3  2000-01-01 00:09  2000-01-01 00:09
+`, ofSubscriber + ": 1 line passed over that are no records of losses\n9 messages unconfirmed: lost or received, which their publishers did not know at their end\n"},
 		{"nothing", Command{LossFile: []string{path("empty", "")}}, "\n", "no losses: 0 records read\n"},
 	}
 	for _, test := range tests {

@@ -3,6 +3,8 @@
 package lossfile
 
 import (
+	"maps"
+
 	"tagbus/bus"
 	"tagbus/bus/state"
 	"tagbus/tags"
@@ -52,9 +54,26 @@ type policyTag struct {
 // counts are those of lost messages, by cause.
 type counts map[state.Cause]uint64
 
+// Unconfirmed is the cause of messages that are lost or received: their subscriber has gone without
+// saying which. They are written at the end, as until then it may come back.
+const Unconfirmed state.Cause = "unconfirmed"
+
 // Causes returns the messages that are lost, by cause.
 func Causes(l bus.Losses) map[state.Cause]uint64 {
 	return counts{state.Full: l.Full, state.Memory: l.Memory, state.Connection: l.Connection, state.Ended: l.Ended}
+}
+
+// droppedCauses returns the messages that a subscriber has received and lost again, by cause.
+func droppedCauses(d bus.Dropped) counts {
+	return counts{state.Overflow: d.Overflowed, state.Panic: d.Panicked}
+}
+
+// Totals returns all that the subscribers of a publisher have lost, or may have, for Close.
+func Totals(st bus.PublisherStats) map[state.Cause]uint64 {
+	all := Causes(st.Losses)
+	maps.Copy(all, droppedCauses(st.Dropped))
+	all[Unconfirmed] = st.Unconfirmed
+	return all
 }
 
 // NewOutgoing returns what tells w the losses of a publisher or sender.
@@ -96,6 +115,7 @@ func (o *Outgoing) look(s *bus.SubscriberState) {
 		o.peers[s.Peer.Instance] = p
 	}
 	p.stayed = true
+	peer := Peer{s.Peer.Instance, s.Peer.Name, s.Peer.Host}
 	news := false
 	for i := range s.Lanes {
 		lane := &s.Lanes[i]
@@ -107,16 +127,39 @@ func (o *Outgoing) look(s *bus.SubscriberState) {
 		for cause, n := range Causes(lane.Losses) {
 			news = news || n > p.told[policy][cause]
 		}
+		o.tellDropped(p, peer, policy, lane.Dropped)
 	}
 	if !news {
 		return
 	}
-	peer := Peer{s.Peer.Instance, s.Peer.Name, s.Peer.Host}
 	if p.tags != nil {
 		o.lookAtTags(p, peer)
 	}
 	if p.tags == nil {
 		o.tellSums(p, peer, s.Lanes)
+	}
+}
+
+// tellDropped tells what a subscriber says that it has received and lost again. It does not say of
+// which tags.
+func (o *Outgoing) tellDropped(p *outgoing, peer Peer, policy string, d bus.Dropped) {
+	for cause, n := range droppedCauses(d) {
+		if told := p.told[policy][cause]; n > told {
+			o.writer.AddSum(peer, 0, policy, cause, n-told)
+			p.told[policy][cause] = n
+		}
+	}
+}
+
+// AddUnconfirmed adds what is not known of the messages of each subscriber at the end.
+func (w *Writer) AddUnconfirmed(st bus.PublisherStats) {
+	for _, peers := range [][]bus.SubscriberState{st.Gone, st.Subscribers} {
+		for i := range peers {
+			s := &peers[i]
+			for j := range s.Lanes {
+				w.AddSum(Peer{s.Peer.Instance, s.Peer.Name, s.Peer.Host}, 0, s.Lanes[j].Policy.String(), Unconfirmed, s.Lanes[j].Unconfirmed)
+			}
+		}
 	}
 }
 

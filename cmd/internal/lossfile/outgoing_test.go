@@ -146,3 +146,28 @@ func TestOutgoingIsBounded(t *testing.T) {
 		t.Errorf("got %d lost messages, want %d", got, peers*1000)
 	}
 }
+
+// TestOutgoingTellsWhatSubscribersLoseThemselves, and at the end what is not known. The file of a
+// publisher was empty where its summary had a million messages in the queues of its subscribers.
+func TestOutgoingTellsWhatSubscribersLoseThemselves(t *testing.T) {
+	w, _ := newWriter(&disk{room: -1})
+	c := &crowd{tags: make(map[string][]bus.TagLosses)}
+	o := NewOutgoing(w, func() bus.PublisherStats { return c.stats }, c.byTag)
+	slow := []bus.LaneState{{ID: 1, Policy: dropNewest, Dropped: bus.Dropped{Overflowed: 5}}}
+	c.stats.Subscribers = []bus.SubscriberState{subscriberOf("S1", slow)}
+	expectTold(t, o, "a full queue", "S1 0 tags drop-newest overflow 5")
+	slow[0].Dropped = bus.Dropped{Overflowed: 7, Panicked: 1}
+	expectTold(t, o, "two more, and a panic", "S1 0 tags drop-newest overflow 2", "S1 0 tags drop-newest panic 1")
+	expectTold(t, o, "nothing new")
+	if c.asked != 0 {
+		t.Errorf("tags were asked for %d times, want 0: subscribers do not say them", c.asked)
+	}
+	slow[0].Unconfirmed = 9
+	expectTold(t, o, "what may still be confirmed")
+	w.AddUnconfirmed(c.stats)
+	expectTold(t, o, "what is not", "S1 0 tags drop-newest unconfirmed 9")
+	c.stats.Dropped, c.stats.Unconfirmed, c.stats.Losses.Full = bus.Dropped{Overflowed: 8, Panicked: 1}, 11, 3
+	w.totals = Totals(c.stats)
+	w.balance()
+	expectTold(t, o, "what is left", " 0 tags  full 3", " 0 tags  unconfirmed 2", " 0 tags  overflow 1")
+}

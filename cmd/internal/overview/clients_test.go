@@ -10,6 +10,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
+	"tagbus/tags"
 )
 
 // TestClientsAreCompletedByTheirPublishers: one that is listed and silent, one that says itself what it is, one that
@@ -47,5 +48,30 @@ func TestClientsAreCompletedByTheirPublishers(t *testing.T) {
 	}
 	if e := unlisted.Entry; e.Instance != "unlisted" || e.Name != "name-unlisted" || e.Role != directory.Subscriber || e.Backend != "tcp" || unlisted.State.Connected != 2 {
 		t.Errorf("got %+v, want the client that is not listed", unlisted)
+	}
+}
+
+// TestAClientWithoutAConnectionIsKnown to have none, as far as all that it may be connected to tell.
+func TestAClientWithoutAConnectionIsKnown(t *testing.T) {
+	client := func(id string, set tags.Set) overview.Row {
+		return overview.Row{Entry: directory.Entry{Instance: id, Role: directory.Subscriber, Tags: set}, Err: errors.New("no monitor")}
+	}
+	pub := publisher("pub", func(_, now *state.State) {
+		now.Gone = []state.Peer{{Instance: "stopped", Messages: 7, Losses: lost(state.Full, 3)}}
+	})
+	silent := publisher("silent", func(_, _ *state.State) {})
+	pub.Entry.Tags, silent.Entry.Tags, silent.State = tags.Of(1), tags.Of(2), nil
+	o := overview.Overview{Rows: []overview.Row{pub, silent, client("lonely", tags.Of(9)), client("stopped", tags.Of(1)), client("may be", tags.Of(1, 2))}}
+	o.Clients()
+	o.Unconnected()
+	lonely, stopped, maybe := o.Rows[2], o.Rows[3], o.Rows[4]
+	if lonely.State == nil || lonely.State.Connected != 0 || lonely.Err != nil {
+		t.Errorf("got %+v (%v), want no connection", lonely.State, lonely.Err)
+	}
+	if s := stopped.State; s == nil || s.Connected != 0 || s.Messages != 7 || state.Lost(s.Losses) != 3 {
+		t.Errorf("got %+v, want what is remembered", s)
+	}
+	if maybe.State != nil || maybe.Err == nil || maybe.Err.Error() != "it serves no state, and "+overview.NamesOf([]*overview.Row{&silent})+" could not be asked for all its peers" {
+		t.Errorf("got %+v (%v), want that it is not known", maybe.State, maybe.Err)
 	}
 }

@@ -23,7 +23,8 @@ func (r *run) keepLosses() {
 
 // closeLosses writes what is left for that file.
 func (r *run) closeLosses() {
-	if err := r.lossFile.Close(lossfile.Causes(r.stats.Losses)); err != nil {
+	r.lossFile.AddUnconfirmed(r.stats)
+	if err := r.lossFile.Close(lossfile.Totals(r.stats)); err != nil {
 		r.console.Warn("%s", cli.Text(err))
 	}
 }

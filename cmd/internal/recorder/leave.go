@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/session"
 )
 
 // stop leaves the bus, and waits until what has arrived is written.
@@ -26,7 +27,15 @@ func (r *run) stop(ctx context.Context) error {
 	}
 	r.stats = r.subscriber.Stats()
 	closed := r.subscriber.Close()
-	r.onLoop(func() { r.intake.end(r.stopped()) })
+	listed := session.Listed{}
+	if r.directory != nil {
+		listed = session.ListedBy(r.directory)
+	}
+	r.silent = listed.Silent()
+	r.onLoop(func() {
+		r.presence.Settle(listed)
+		r.intake.end(r.stopped())
+	})
 	return errors.Join(r.ending.Err(), closed, r.finish(ctx))
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/offers"
 	"tagbus/cmd/internal/session"
@@ -40,6 +41,9 @@ type run struct {
 	env     *tool.Env
 	console *cli.Console
 	post    func(func()) bool // runs a function on the loop
+
+	directory directory.Directory // nil: in tests
+	silent    error               // it has not answered once; nil: it has
 
 	disk   disk
 	intake *intake
@@ -85,7 +89,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if err != nil {
 		return errors.Join(err, r.writer.close(), r.console.Close())
 	}
-	r.post = n.Loop().Post
+	r.post, r.directory = n.Loop().Post, n.Directory()
 	cfg := bus.SubscriberConfig{Common: bus.Common{Name: c.name(), OnEvent: r.onEvent}}
 	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
 		return errors.Join(err, r.writer.close(), r.console.Close())

@@ -44,6 +44,7 @@ type summary struct {
 
 	losses  bus.Losses
 	refusal error // what is denied; nil: nothing
+	silent  error // the directory has not answered once; nil: it has
 }
 
 // report says how the run went.
@@ -65,7 +66,7 @@ func (r *run) summary() summary {
 		Parts: r.writer.parts.Load(), FileBytes: r.writer.taken.Load(), Seconds: elapsed.Seconds(),
 		Publishers: r.presence.Seen(), Lost: r.stats.Lost, LostBy: cli.LossCountsOf(r.stats.Losses),
 		Vanished: r.presence.Vanished(), Away: r.presence.Away(), Failed: r.presence.Failed(),
-		Refused: r.presence.Refused(), refusal: r.presence.Refusal("publisher"),
+		Refused: r.presence.Refused(), refusal: r.presence.Refusal("publisher"), silent: r.silent,
 		NotWritten: r.notWritten, Holds: r.intake.holds.Load(),
 		Policy: r.cmd.Policy.String(), Codec: r.cmd.Codec.String(), Ended: r.ending.Reason(), losses: r.stats.Losses,
 	}
@@ -89,6 +90,9 @@ func (s *summary) judge(err error) {
 	}
 	if s.refusal != nil {
 		add("%v", s.refusal)
+	}
+	if s.silent != nil {
+		add("%s", cli.Text(s.silent))
 	}
 	if s.NotWritten > 0 {
 		add("%s not written", units.FormatNumber(s.NotWritten, "message"))

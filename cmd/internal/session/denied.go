@@ -72,19 +72,26 @@ func (d *denials) see(e bus.Event, wanted tags.Set) {
 	}
 	of := d.of[e.Peer.Instance]
 	if of == nil {
-		if len(d.of) >= maxDenied {
-			d.more++
+		if of = new(denial); !d.add(e.Peer.Instance, of) {
 			return
 		}
-		if d.of == nil {
-			d.of = make(map[string]*denial)
-		}
-		of = new(denial)
-		d.of[e.Peer.Instance] = of
 	}
-	of.peer, of.reason, of.rule = e.Peer.String(), sanitize.Cut(cli.Text(e.Err), shownReason), errors.Is(e.Err, bus.ErrNotAllowed)
+	of.peer, of.reason, of.rule = e.Peer.String(), reasonOf(e.Err), errors.Is(e.Err, bus.ErrNotAllowed)
 	of.all = of.all || set.IsEmpty()
 	of.tags = first(of.tags.Union(set), maxDeniedParts)
+}
+
+// add follows another publisher, unless there are too many.
+func (d *denials) add(instance string, of *denial) bool {
+	if len(d.of) >= maxDenied {
+		d.more++
+		return false
+	}
+	if d.of == nil {
+		d.of = make(map[string]*denial)
+	}
+	d.of[instance] = of
+	return true
 }
 
 // granted takes the tags of a subscription that a publisher has acknowledged.
@@ -125,6 +132,9 @@ func first(set tags.Set, most int) tags.Set {
 	return tags.Union(parts...)
 }
 
+// reasonOf returns an error as it is shown.
+func reasonOf(err error) string { return sanitize.Cut(cli.Text(err), shownReason) }
+
 // String names the publisher, what it denies, and why.
 func (d *denial) String() string {
 	text := d.peer
@@ -138,7 +148,7 @@ func (d *denial) String() string {
 }
 
 // Refused returns how many publishers deny something that is wanted of them: their policy or
-// the own one, or a certificate.
+// the own one, or a certificate. Behind Settle, those that could not be reached count too.
 func (p *Presence) Refused() uint64 { return uint64(len(p.denials.of)) + p.denials.more }
 
 // Refusal returns an error that names the publishers that deny something, and what to do, or

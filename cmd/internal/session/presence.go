@@ -27,7 +27,8 @@ const (
 // acknowledged a subscription: if its connection is lost then, it is away until it comes back
 // or vanishes. One that is lost before owes nothing, and is as if it had never been there.
 //
-// It also follows what publishers deny: that is not there, however well all others end.
+// It also follows what publishers deny, and which could not be reached: that is not there, however
+// well all others end.
 //
 // Its memory grows with the publishers that are there at one time. The zero value is ready.
 //
@@ -45,6 +46,8 @@ type Presence struct {
 	failed   uint64               // that have ended because something failed there
 	failures []string             // the first of them, with the reasons
 	denials  denials
+
+	unreached map[string]*denial // publishers to which each connection has failed so far
 }
 
 // standing is how a publisher stands.
@@ -63,13 +66,16 @@ func (p *Presence) See(e bus.Event) (lastGone bool) {
 	case bus.Subscribed, bus.Resubscribed: // what was missed in between is reported by now
 		p.subscribed(id)
 		p.denials.granted(id, e.Tags)
+		delete(p.unreached, id)
 	case bus.Refused:
 		p.denials.see(e, p.Wanted)
+		p.unreach(e)
 	case bus.Lost:
 		return p.lost(id, e.Err)
 	case bus.Goodbye, bus.Vanished:
 		p.came, p.ended = true, true // though its first events may have been dropped
 		p.remove(id)
+		delete(p.unreached, id)
 		if e.Kind == bus.Vanished {
 			p.vanish(id)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/offers"
 	"tagbus/cmd/internal/session"
@@ -43,6 +44,7 @@ type run struct {
 	shown        *shower
 	account      account
 	presence     session.Presence
+	directory    directory.Directory // nil: in tests
 
 	publishers int // connected at the end
 
@@ -84,6 +86,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
 		return errors.Join(err, r.console.Close())
 	}
+	r.directory = n.Directory()
 	return r.run(ctx)
 }
 
@@ -104,6 +107,9 @@ func (r *run) run(ctx context.Context) error {
 	}
 	stats := r.subscriber.Stats()
 	err = errors.Join(err, r.subscriber.Close())
+	if r.directory != nil && err == nil && r.ended == "time" { // else it was asked to stop before
+		r.presence.Settle(session.ListedBy(r.directory))
+	}
 	return r.report(r.summary(stats), err)
 }
 

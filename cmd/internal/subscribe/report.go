@@ -65,6 +65,9 @@ func (r *run) report(err error) int {
 		r.checkAccount()
 	}
 	r.sayLosses()
+	if ended := r.ending.Reason(); err == nil && ended != "signal" && ended != "closed output" { // else it was asked to stop before
+		r.presence.Settle(r.listed)
+	}
 	sum := r.summary()
 	if err == nil {
 		err = r.shortcoming(sum)

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
@@ -74,9 +75,11 @@ type run struct {
 	ending       *session.Ending
 	lossFile     *lossfile.Writer // nil: none
 	presence     session.Presence
-	tags         []bus.TagStats     // at the end
-	owned        func() *ownedError // with --receive: by another receiver
-	refused      atomic.Bool        // because another receiver has the tags
+	directory    directory.Directory // nil: with --receive, to which senders connect
+	listed       session.Listed      // there, at the end
+	tags         []bus.TagStats      // at the end
+	owned        func() *ownedError  // with --receive: by another receiver
+	refused      atomic.Bool         // because another receiver has the tags
 
 	last       time.Time // message seen; written by watch
 	notWritten uint64    // messages that have arrived
@@ -108,6 +111,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	server.Watch(n.Alive)
 	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
 		return err
+	}
+	if !r.flags.Receive {
+		r.directory = n.Directory()
 	}
 	r.newLossFile()
 	if err := r.openSubscriber(n, server.Addr()); err != nil {

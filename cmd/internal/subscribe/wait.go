@@ -12,6 +12,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/offers"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 )
 
@@ -42,6 +43,9 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	told.Wait()
 	err := errors.Join(r.ending.Err(), r.unsubscribe(ctx))
 	r.account(ctx)
+	if r.directory != nil {
+		r.listed = session.ListedBy(r.directory)
+	}
 	if r.receiver.output != nil { // what has arrived is written, whatever has failed
 		err = errors.Join(err, r.finishOutput(ctx))
 	}

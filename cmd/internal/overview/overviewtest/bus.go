@@ -73,7 +73,7 @@ func cut(times, stalls uint64, ago time.Duration) func(s *state.State) {
 	}
 }
 
-// stood has a process end a connection because it took nothing itself.
+// stood breaks the connection of a subscriber because this process took nothing itself.
 func stood(s *state.State) {
 	cut(1, 0, time.Minute)(s)
 	s.Peers[0].OwnStalls, s.Peers[0].BrokenReason = 1, "bus: this program took nothing for 20s before the other side ended the connection"

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"fmt"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+	"tagbus/tags"
+)
+
+// contactWork bounds the comparisons of the tags of all clients of a look: some tenths of a second.
+const contactWork = 16 * tags.MaxSteps
+
+// Contacts says what the clients of a bus are connected to, as publishers and receivers say. A
+// client that serves no metrics says nothing of itself.
+//
+// Threads: one.
+type Contacts struct {
+	rows   []Row
+	of     map[string]map[int]bool // by client, rows: true: connected, false: it has gone from there
+	budget *tags.Budget
+}
+
+// Contact is how a client stands.
+type Contact struct {
+	Connected []*Row // those that it is connected to
+	Lacking   []*Row // those that have a tag that it wants, and say that it is not connected
+	Untold    []*Row // those that have a tag that it wants, and do not tell of all their peers
+
+	Gone      bool // one says that it was connected, and is not any more
+	Unchecked bool // the tags of some are too complex to be compared
+}
+
+// NewContacts returns the contacts of the clients of some rows, which may be asked of while the rows
+// stay as they are. What a row says of its peers counts if it was asked for all of them.
+func NewContacts(rows []Row) *Contacts {
+	c := &Contacts{rows: rows, of: make(map[string]map[int]bool), budget: tags.NewBudget(contactWork)}
+	for i := range rows {
+		r := &rows[i]
+		if r.Entry.Role.IsClient() || r.State == nil {
+			continue
+		}
+		for j := range r.State.Gone {
+			c.note(r.State.Gone[j].Instance, i, false)
+		}
+		for j := range r.State.Peers {
+			c.note(r.State.Peers[j].Instance, i, true)
+		}
+	}
+	return c
+}
+
+func (c *Contacts) note(client string, row int, connected bool) {
+	if c.of[client] == nil {
+		c.of[client] = make(map[int]bool)
+	}
+	c.of[client][row] = connected
+}
+
+// Of returns how a client stands. What it wants of several counts once: one that is connected to
+// another publisher of the same tags lacks nothing.
+func (c *Contacts) Of(e *directory.Entry) (found Contact) {
+	server, wanted := directory.Publisher, e.Tags
+	if e.Role == directory.Sender {
+		server = directory.Receiver
+	}
+	var others []int
+	for i := range c.rows {
+		r := &c.rows[i]
+		connected, known := c.of[e.Instance][i]
+		switch {
+		case r.Entry.Role != server:
+		case connected:
+			found.Connected = append(found.Connected, r)
+			if rest, err := c.budget.Without(wanted, r.Entry.Tags); err == nil {
+				wanted = rest
+			}
+		case known:
+			found.Gone = true
+			others = append(others, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	for _, i := range others {
+		r := &c.rows[i]
+		has, err := c.budget.Intersects(wanted, r.Entry.Tags)
+		switch {
+		case err != nil:
+			found.Unchecked = true
+		case !has:
+		case r.State == nil || len(r.State.Peers) < r.State.Connected:
+			found.Untold = append(found.Untold, r)
+		default:
+			found.Lacking = append(found.Lacking, r)
+		}
+	}
+	return found
+}
+
+// NamesOf names the first few of some instances, and says how many there are more.
+func NamesOf(rows []*Row) string {
+	ends := make([]End, len(rows))
+	for i, r := range rows {
+		ends[i] = End{Instance: r.Entry.Instance, Name: r.Entry.Name, Host: r.Entry.Host}
+	}
+	return Named(ends)
+}
+
+// Unconnected completes, behind Clients, the rows of clients that no publisher or receiver is
+// connected to: with what is remembered of them, or with why that is not known.
+func (o *Overview) Unconnected() {
+	c := NewContacts(o.Rows)
+	for i := range o.Rows {
+		r := &o.Rows[i]
+		if !r.Entry.Role.IsClient() || r.State != nil || r.Entry.Monitor.IsValid() {
+			continue
+		}
+		switch stands := c.Of(&r.Entry); {
+		case len(stands.Untold) > 0:
+			r.Err = fmt.Errorf("it serves no state, and %s could not be asked for all its peers", NamesOf(stands.Untold))
+		case !stands.Unchecked:
+			s := c.remembered(r.Entry.Instance)
+			s.Role, s.Instance, s.Name, s.Host, s.PID, s.Since = role(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID, r.Entry.Since
+			r.State, r.Err = &s, nil
+		}
+	}
+}
+
+// remembered returns the sums of what is remembered of a client that is not connected.
+func (c *Contacts) remembered(client string) state.State {
+	var a account
+	for row := range c.of[client] {
+		s := c.rows[row].State
+		for i := range s.Gone {
+			if s.Gone[i].Instance == client {
+				a.add(s, &s.Gone[i])
+			}
+		}
+	}
+	a.sum.Connected, a.sum.ByBackend, a.sum.Fullest = 0, nil, 0
+	return a.sum
+}
