@@ -146,7 +146,9 @@ func (handle *Receiver) TagStats(ctx context.Context) ([]TagStats, error) {
 }
 
 // Drain ends the receiver in order. It leaves the directory, asks its senders to send
-// no more, takes what is on its way, and lets them go. A Close after it loses nothing.
+// no more, takes what is on its way, and lets them go. A Close after it loses nothing. A sender
+// whose connection was lost before, as the event Lost has said, is not waited for: it counts
+// what it had accepted as lost or unconfirmed.
 //
 //   - Errors: ErrClosed if the receiver is draining or closed, or is closed
 //     meanwhile; ErrOnLoop; the directory's; ErrUndelivered, wrapped, if

@@ -125,6 +125,18 @@ func (r *senderRun) receive(p *modelPlace, at netip.AddrPort) *modelReceiver {
 	return v
 }
 
+// hears reports whether a sender is connected, as far as the receiver knows.
+func (v *modelReceiver) hears(s *modelSender) (connected bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, e := range v.events {
+		if e.Peer != nil && e.Peer.Instance == s.Instance() && (e.Kind == bus.Connected || e.Kind == bus.Lost) {
+			connected = e.Kind == bus.Connected
+		}
+	}
+	return connected
+}
+
 // lives reports whether a receiver has not ended.
 func (v *modelReceiver) lives() bool { return v == v.place.here || v == v.place.rival }
 
@@ -243,7 +255,7 @@ func (r *senderRun) drain(p *modelPlace) {
 	p.here = nil
 	owned := make(map[*modelSender][]tags.Tag)
 	for _, s := range r.all {
-		if s.waiting == 0 && !s.ended {
+		if s.waiting == 0 && !s.ended && v.hears(s) { // a sender that it has lost before is not waited for
 			owned[s] = s.owned(v)
 		}
 	}

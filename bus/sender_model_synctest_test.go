@@ -125,6 +125,26 @@ func TestSender_modelOfWaitingCalls(t *testing.T) {
 	}
 }
 
+// A receiver has lost its senders, which do not know that yet, and drains. The senders tell what they had accepted for it.
+func TestSender_modelOfAReceiverThatHasLostItsSenders(t *testing.T) {
+	for seed := range 3 {
+		c := senderCase{cache: 5, slice: 40, ops: []senderOp{
+			{8, 1, 0, 3}, // to the receiver nothing comes any more
+			{2, 1, 0, 6},
+			{9, 1, 0, 7}, // and nothing from there
+			{7, 0, 0, 6},
+			{seed, 0, 0, 22},
+			{16, 1, 0, 1},
+		}}
+		for i := range c.policies {
+			c.policies[i] = bus.Policy{Kind: bus.Sample, Every: 3}
+		}
+		for _, p := range c.run(t) {
+			t.Error(p)
+		}
+	}
+}
+
 // TestSender_theModelCatches runs broken variants of the bus until the model
 // finds something, which it must.
 func TestSender_theModelCatches(t *testing.T) {
