@@ -191,7 +191,7 @@ var table = []rule{
 		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
-		"internal/sanitize", "internal/stuck", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+		"internal/flock", "internal/sanitize", "internal/stuck", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
 	}},
 	{"bridge/convert", "a recording is made of any engine", []string{
 		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
