@@ -34,6 +34,7 @@ type PublisherStats struct {
 	CachedBytes  int // of PublisherConfig.CacheBytes
 
 	EntryFailing bool // the entry in the directory cannot be renewed now
+	Awaited      int  // subscribers that were lost and may come back, for which a Drain waits
 
 	Subscribers []SubscriberState // connected now; by address
 	Gone        []SubscriberState // those that have gone and are remembered, the last 256; the oldest first; what was sent is that of their last connection
@@ -126,6 +127,7 @@ func (p *publisherImpl) lockedStats(st *PublisherStats, now time.Time) (eps []ne
 	sums := p.accounts.Sums()
 	st.Gone, st.Losses, st.Unconfirmed = p.goneStates(), lossesOf(&sums.Lost), sums.Unconfirmed
 	st.Dropped = droppedOf(&sums.Lost)
+	st.Awaited = p.ending.Awaited()
 	return eps
 }
 

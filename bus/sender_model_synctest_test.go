@@ -127,21 +127,30 @@ func TestSender_modelOfWaitingCalls(t *testing.T) {
 
 // A receiver has lost its senders, which do not know that yet, and drains. The senders tell what they had accepted for it.
 func TestSender_modelOfAReceiverThatHasLostItsSenders(t *testing.T) {
-	for seed := range 3 {
-		c := senderCase{cache: 5, slice: 40, ops: []senderOp{
-			{8, 1, 0, 3}, // to the receiver nothing comes any more
-			{2, 1, 0, 6},
-			{9, 1, 0, 7}, // and nothing from there
-			{7, 0, 0, 6},
-			{seed, 0, 0, 22},
-			{16, 1, 0, 1},
-		}}
-		for i := range c.policies {
-			c.policies[i] = bus.Policy{Kind: bus.Sample, Every: 3}
-		}
-		for _, p := range c.run(t) {
-			t.Error(p)
-		}
+	c := senderCase{cache: 5, slice: 40, ops: []senderOp{
+		{3, 0, 0, 16},
+		{7, 0, 4, 58},
+		{8, 0, 2, 2},
+		{2, 1, 1, 20},
+		{0, 1, 1, 6},
+		{0, 0, 0, 22},
+		{14, 1, 2, 4},
+		{8, 1, 0, 3},
+		{3, 1, 0, 21},
+		{6, 0, 1, 26},
+		{8, 1, 2, 52},
+		{8, 1, 1, 39},
+		{2, 1, 0, 6},
+		{9, 1, 0, 7},
+		{7, 0, 0, 6},
+		{0, 1, 2, 2},
+		{16, 1, 0, 1},
+		{9, 1, 4, 27},
+		{3, 1, 2, 38},
+	}}
+	c.policies = [senderModelPlaces]bus.Policy{{Kind: bus.Sample, Every: 3}, {Kind: bus.Disconnect, After: 500 * time.Millisecond}}
+	for _, p := range c.run(t) {
+		t.Error(p)
 	}
 }
 

@@ -5,7 +5,6 @@ package in
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 
@@ -49,16 +48,21 @@ func (f *placeFile) load(log string) (*place, error) {
 //
 // Errors: ErrPositionTaken; the system's.
 func (f *placeFile) lock() ([]byte, error) {
-	defer stuck.On(f.path)()
-	file, err := os.Open(f.path)
+	file, err := stuck.Open(f.path)
 	if err != nil {
 		return nil, err
 	}
-	f.held = file
-	if !flock.Exclusive(file) || !f.isHeld() { // or it was replaced meanwhile
+	f.held = file.File
+	if !f.isMine() {
 		return nil, ErrPositionTaken
 	}
-	return io.ReadAll(file)
+	return file.ReadWhole()
+}
+
+// isMine locks the file, and reports whether it is the one of this run: no other run has locked it, or replaced it meanwhile.
+func (f *placeFile) isMine() bool {
+	defer stuck.On(f.path)()
+	return flock.Exclusive(f.held) && f.isHeld()
 }
 
 // isHeld reports whether the path names the file that this run has locked.

@@ -4,8 +4,24 @@ package in
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
+
+	"tagbus/internal/stuck"
 )
+
+// TestAPositionIsASmallFile: of another one, such as a recording, no more is read than a position may have.
+func TestAPositionIsASmallFile(t *testing.T) {
+	f := &placeFile{path: filepath.Join(t.TempDir(), "position")}
+	if err := errors.Join(os.WriteFile(f.path, nil, 0o600), os.Truncate(f.path, stuck.MostBytes+1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.load("stream TAGBUS"); !errors.Is(err, stuck.ErrTooLarge) || f.held != nil {
+		t.Errorf("got %v and the file locked: %t, want ErrTooLarge and not", err, f.held != nil)
+	}
+}
 
 // FuzzParsePlace: what a file of a position may have is what is stored again, or an error.
 func FuzzParsePlace(f *testing.F) {

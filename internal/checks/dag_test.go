@@ -192,7 +192,7 @@ var table = []rule{
 		"github.com/prometheus/client_golang/prometheus",
 	}},
 	{"bridge/in", "what is published comes from any engine", []string{
-		"internal/sanitize", "internal/stuck", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
+		"internal/flock", "internal/sanitize", "internal/stuck", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
 	}},
 	{"bridge/convert", "a recording is made of any engine", []string{
 		"internal/sanitize", "internal/validate", "bus", "recording", "tags", "bridge/durable", "bridge/internal/follow", "bridge/record",
@@ -235,7 +235,7 @@ var table = []rule{
 	{"internal/validate", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/backoff", "when something is said again depends on nothing", nil},
 	{"internal/sizelimit", "which limit a file exceeds is asked of the system", []string{"golang.org/x/sys/unix"}},
-	{"internal/stream", "that a reader has gone does not depend on what was written", []string{"golang.org/x/term"}},
+	{"internal/stream", "that a reader has gone does not depend on what was written", []string{"internal/sizelimit", "internal/stuck", "golang.org/x/term"}},
 	{"internal/signals", "how a program ends does not depend on what it does", nil},
 	{"internal/flock", "a lock is asked of the system", nil},
 	{"internal/payload", "what is in a payload is said by a file, whatever becomes of the message", []string{"internal/sanitize", "internal/stuck", "tags"}},

@@ -34,7 +34,7 @@ var waitsElsewhere = map[string]string{
 	"internal/signals/signals_linux.go":     "/dev/tty",
 	"bridge/internal/kafkaserver":           "for tests",
 	"bridge/internal/killable":              "for tests",
-	"bridge/in/position.go":                 "noted by stuck.Aside beside it: the program ends without it",
+	"bridge/in/position_file.go":            "noted by stuck.On and stuck.Aside beside it: the program ends without what is stored",
 	"bridge/internal/natsserver":            "for tests",
 	"cmd/internal/top/top.go":               "/dev/tty",
 	"cmd/internal/stateapi/guard.go":        "/etc/resolv.conf",

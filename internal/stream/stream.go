@@ -15,6 +15,9 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"tagbus/internal/sizelimit"
+	"tagbus/internal/stuck"
 )
 
 // File returns the file that a stream is, or that is behind it; nil: none is.
@@ -57,11 +60,12 @@ func hungUp(f *os.File) bool {
 }
 
 // Output is a standard output whose reader may go. A write then fails with EPIPE, also to a
-// terminal.
+// terminal. A signal ends a program whose write does not return; see package stuck.
 //
 // Threads: any.
 type Output struct {
 	to   io.Writer
+	wait *stuck.Output
 	ends func() // nil: nothing
 	gone atomic.Bool
 }
@@ -69,13 +73,19 @@ type Output struct {
 // NewOutput returns an output that is a stream.
 //
 //   - ends: is called when its reader has gone; nil: nothing is.
-func NewOutput(to io.Writer, ends func()) *Output { return &Output{to: to, ends: ends} }
+func NewOutput(to io.Writer, ends func()) *Output {
+	return &Output{to: to, wait: stuck.NewOutput(File(to), "standard output"), ends: ends}
+}
 
 // Write implements io.Writer.
 func (o *Output) Write(p []byte) (int, error) {
-	n, err := o.to.Write(p)
+	return o.see(o.wait.Write(func() (int, error) { return o.to.Write(p) }))
+}
+
+// see returns what a write has returned, in words of its own if the reader has gone.
+func (o *Output) see(n int, err error) (int, error) {
 	if !Gone(o.to, err) {
-		return n, err
+		return n, sizelimit.Explain(err)
 	}
 	o.gone.Store(true)
 	if o.ends != nil {
@@ -83,6 +93,21 @@ func (o *Output) Write(p []byte) (int, error) {
 	}
 	return n, &fs.PathError{Op: "write", Path: "standard output", Err: syscall.EPIPE}
 }
+
+// Aside returns an output without the wait, if this is an Output: for a program that ends by itself
+// though a write does not return.
+func Aside(output io.Writer) io.Writer {
+	if o, ok := output.(*Output); ok {
+		return aside{o}
+	}
+	return output
+}
+
+// aside is an Output without the wait.
+type aside struct{ *Output }
+
+// Write implements io.Writer.
+func (a aside) Write(p []byte) (int, error) { return a.see(a.to.Write(p)) }
 
 // Gone reports whether a write has found that the reader has gone. Blocks: never.
 func (o *Output) Gone() bool { return o.gone.Load() }

@@ -5,7 +5,6 @@ package stuck
 import (
 	"crypto/tls"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,9 +120,5 @@ func readFile(path string, open opener) (data []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err = io.ReadAll(io.LimitReader(f, MostBytes+1))
-	if len(data) > MostBytes {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
-	}
-	return data, err
+	return f.ReadWhole()
 }

@@ -144,6 +144,17 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
+// ReadWhole reads a file that is read in whole, as settings are.
+//
+//   - Errors: ErrTooLarge, wrapped; those of Read.
+func (f *File) ReadWhole() ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, MostBytes+1))
+	if len(data) > MostBytes {
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: ErrTooLarge}
+	}
+	return data, err
+}
+
 // WriteTo is io.Copy, by Read: each call is waited for on its own.
 func (f *File) WriteTo(to io.Writer) (int64, error) {
 	return io.Copy(to, struct{ io.Reader }{f})

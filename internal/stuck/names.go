@@ -22,7 +22,7 @@ func Named(path, flag string) {
 
 // note returns what is to be said of a call. Locked.
 func (p *waits) note(w *wait) Note {
-	return Note{Path: w.path, Flag: p.flag(w.path), Pipe: w.pipe, Since: w.since}
+	return Note{Path: w.path, Flag: p.flag(w.path), Pipe: w.pipe, Unread: w.quiet, Since: w.since}
 }
 
 // flag returns which flag has named a file, or else a folder in which it is; "" if none has. Locked.

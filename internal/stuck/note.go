@@ -11,17 +11,21 @@ import (
 
 // Note is what is to be said of a file.
 type Note struct {
-	Path  string
-	Flag  string        // which named it, as Named has it; "": that is not known
-	Pipe  bool          // it is a FIFO or a device that is to be read to its end
-	Since time.Time     // when the call began that does not return
-	Took  time.Duration // the file system answers again, after so long; 0: it does not answer
+	Path   string
+	Flag   string        // which named it, as Named has it; "": that is not known
+	Pipe   bool          // it is a FIFO or a device that is to be read to its end
+	Unread bool          // it is a pipe or a terminal that takes nothing
+	Since  time.Time     // when the call began that does not return
+	Took   time.Duration // the file system answers again, after so long; 0: it does not answer
 }
 
 // Text says that the file is waited for.
 func (n Note) Text() string {
 	if n.Pipe {
 		return fmt.Sprintf("waiting for the end of %s, which is a pipe or a device: write to it, or name a file", n.file())
+	}
+	if n.Unread {
+		return fmt.Sprintf("%s has taken nothing for %v", n.file(), time.Since(n.Since).Round(100*time.Millisecond))
 	}
 	return fmt.Sprintf("waiting for %s: its file system does not answer", n.file())
 }

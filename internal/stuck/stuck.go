@@ -32,6 +32,7 @@ type wait struct {
 	since time.Time
 	aside bool // the program can end without it
 	pipe  bool // it is no file of a file system
+	quiet bool // nothing is said of it before a signal: a person reads, or stops to
 	late  bool // it takes longer than Patience
 	said  bool
 	timer *time.Timer
@@ -85,7 +86,7 @@ func Waiting() (n Note, ok bool) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	for w := range process.all {
-		if !ok || w.since.Before(n.Since) {
+		if !w.quiet && (!ok || w.since.Before(n.Since)) {
 			n, ok = process.note(w), true
 		}
 	}
@@ -171,7 +172,7 @@ func (p *waits) late(w *wait) {
 	leave, exit := p.ending && !w.aside && p.exit != nil, p.exit
 	say := p.say
 	switch {
-	case leave || say == nil || p.isSaid(w.path):
+	case leave || say == nil || w.quiet || p.isSaid(w.path):
 		say = nil
 	case p.slow(w):
 		say = nil
@@ -213,7 +214,7 @@ func (p *waits) oldest(path string) (n Note, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for w := range p.all {
-		if w.late && (path == "" || w.path == path) && (!ok || w.since.Before(n.Since)) {
+		if w.late && !w.quiet && (path == "" || w.path == path) && (!ok || w.since.Before(n.Since)) {
 			n, ok = p.note(w), true
 		}
 	}
@@ -243,7 +244,7 @@ func (p *waits) leave(hurry bool) {
 	p.ending = true
 	exit, found := p.exit, (*Note)(nil)
 	for w := range p.all {
-		if !w.aside && (w.late || w.pipe || hurry) {
+		if !w.aside && (w.late || w.pipe || hurry && !w.quiet) {
 			n := p.note(w)
 			found = &n
 		}

@@ -4,6 +4,8 @@ package stuck
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"time"
 )
 
@@ -76,4 +78,21 @@ func Await(wait func(), paths ...string) {
 	case <-done:
 	case <-timer.C:
 	}
+}
+
+// lastWords is how long what a program says last may take.
+const lastWords = 500 * time.Millisecond
+
+// Exit writes a line, and ends the process though the line is not taken.
+func Exit(to io.Writer, line string, status int) {
+	written := make(chan struct{})
+	go func() {
+		_, _ = io.WriteString(to, line+"\n")
+		close(written)
+	}()
+	select {
+	case <-written:
+	case <-time.After(lastWords):
+	}
+	os.Exit(status)
 }

@@ -32,6 +32,9 @@ func (w *withdrawal) begin(r directory.Registration, trouble *Trouble) {
 	go func() {
 		err := r.Withdraw()
 		trouble.set(nil) // nothing is reported after Withdraw
+		if err != nil {
+			err = fmt.Errorf("bus: the entry cannot be withdrawn, so that others find it until it has expired: %w", err)
+		}
 		w.mu.Lock()
 		w.err = err
 		w.mu.Unlock()
@@ -49,7 +52,7 @@ func (w *withdrawal) begun() bool {
 // Wait returns when the entry is out of the directory, or cannot be withdrawn. If Withdraw was
 // not called, or nothing announced, it returns at once.
 //
-// Errors: the directory's, once; the cause of the end of ctx, wrapped.
+// Errors: the directory's, wrapped, once; the cause of the end of ctx, wrapped.
 func (w *withdrawal) Wait(ctx context.Context) error {
 	w.mu.Lock()
 	running := w.running

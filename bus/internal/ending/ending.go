@@ -98,12 +98,15 @@ func (e *Ending[L, P]) Left(instance string, unconfirmed uint64) {
 //
 //   - connected: subscribers.
 func (e *Ending[L, P]) Look(connected int) {
-	if e.isDone || connected > 0 || e.state != Closed && (!e.begun || e.book.Awaits(e.patience)) {
+	if e.isDone || connected > 0 || e.state != Closed && (!e.begun || e.Awaited() > 0) {
 		return
 	}
 	e.isDone = true
 	close(e.done)
 }
+
+// Awaited returns how many lost subscribers may come back, for which Wait waits.
+func (e *Ending[L, P]) Awaited() int { return e.book.Awaited(e.patience) }
 
 // Wait waits until Look has found that no subscriber is left or awaited.
 //

@@ -16,14 +16,14 @@ func (b *Book[L, P]) Await(patience time.Duration) {
 	}
 }
 
-// Awaits reports whether an awaited subscriber was lost less than patience ago.
-func (b *Book[L, P]) Awaits(patience time.Duration) bool {
+// Awaited returns how many awaited subscribers were lost less than patience ago.
+func (b *Book[L, P]) Awaited(patience time.Duration) (n int) {
 	for _, a := range b.byInstance {
 		if a.awaited && time.Since(a.gone) < patience {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // GiveUp stops waiting for the lost subscribers that cannot come back.

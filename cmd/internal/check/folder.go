@@ -18,8 +18,8 @@ const (
 	nfsMagic       = 0x6969
 )
 
-// within calls look and returns what it returns, or errHangs if that takes too long. A
-// call into a file system that hangs does not return; only its result is given up.
+// within calls look and returns what it returns, or errHangs if that takes too long, or errEnded if
+// ctx has ended. A call into a file system that hangs does not return; only its result is given up.
 func within[T any](ctx context.Context, patience time.Duration, look func() T) (result T, err error) {
 	done := make(chan T, 1)
 	go func() { done <- look() }()
@@ -31,7 +31,7 @@ func within[T any](ctx context.Context, patience time.Duration, look func() T) (
 	case <-timer.C:
 		return result, errHangs
 	case <-ctx.Done():
-		return result, context.Cause(ctx)
+		return result, errEnded
 	}
 }
 

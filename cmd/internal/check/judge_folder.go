@@ -32,6 +32,9 @@ func judgeFolder(s *seen) []Finding {
 	}
 	f := &findings{group: "folder"}
 	seen := &s.folder
+	if errors.Is(seen.err, errEnded) { // which judge says
+		return nil
+	}
 	if seen.err != nil {
 		f.broken(s.bus, seen.err)
 		return f.all

@@ -211,6 +211,28 @@ func TestAnInterruptedLookSaysWhatItKnows(t *testing.T) {
 	})
 }
 
+// A look that is interrupted at the folder says that it is, and nothing of the folder.
+func TestALookIsInterruptedAtTheFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, _ := world(1)
+		release := make(chan struct{})
+		l.folder = func() folderSeen {
+			<-release
+			return folderSeen{}
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("stopped by signal"))
+		defer cancel()
+		all := judge(l.look(ctx))
+		if got := idsOf(all, Error); len(got) != 0 {
+			t.Errorf("got errors %v, want none of what was not waited for", got)
+		}
+		if got := idsOf(all, Warning); !cmp.Equal(got, []string{"unfinished"}) {
+			t.Errorf("got warnings %v, want unfinished", got)
+		}
+		close(release)
+	})
+}
+
 // A folder that hangs is said, once it has taken long enough, and not asked again.
 func TestAFolderThatHangsIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -198,6 +198,9 @@ func onlyLoopback(e *directory.Entry) bool {
 // errHangs is why a folder could not be looked at.
 var errHangs = errors.New("the file system does not answer")
 
+// errEnded is why a folder was not looked at: the check was ended before that was done.
+var errEnded = errors.New("the check was ended")
+
 // sortEntries puts entries into the order of their instances.
 func sortEntries(all []entrySeen) {
 	slices.SortFunc(all, func(a, b entrySeen) int { return cmp.Compare(a.Entry.Instance, b.Entry.Instance) })

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"tagbus/internal/stuck"
@@ -37,7 +36,6 @@ func waits() string {
 // answer, with status 1.
 func (s *Signals) leaveWaits(program string, to io.Writer) (stop func()) {
 	return stuck.Follow(s.Asked, s.Hurry, func(n stuck.Note) {
-		fmt.Fprintf(to, "%s: %v, %s\n", program, context.Cause(s.Asked), n.Text())
-		os.Exit(ExitFailed)
+		stuck.Exit(to, fmt.Sprintf("%s: %v, %s", program, context.Cause(s.Asked), n.Text()), ExitFailed)
 	})
 }

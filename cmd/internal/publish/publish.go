@@ -40,8 +40,6 @@ Ends with status 0 when all is published and every subscriber has received it, 1
 
 	// patience is how long subscribers may take at the end before that is said.
 	patience = time.Second
-
-	maxWaitedFor = 3 // subscribers that are named then
 )
 
 // errDuration is the cause of the end of a context.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"tagbus/bus"
@@ -126,22 +125,11 @@ func (r *run) liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string
 		st.PagesFree, st.Pages, st.MinPagesFree)
 }
 
-// sayWaiting names the subscribers that have not taken what is left, and how long they may
-// take until ctx ends.
+// sayWaiting says what the end waits for, and how long that may take until ctx ends.
 //
 //   - stopping: a signal has come.
 func (r *run) sayWaiting(ctx context.Context, stopping bool) {
-	who := "lost subscribers to come back"
-	if late := r.producer.Stats().Subscribers; len(late) > 0 { // those that have all of it have left
-		var names []string
-		for _, s := range late[:min(len(late), maxWaitedFor)] {
-			names = append(names, s.Peer.String())
-		}
-		if more := len(late) - len(names); more > 0 {
-			names = append(names, fmt.Sprintf("%d others", more))
-		}
-		who = fmt.Sprintf("%s to take what is left: %s", units.FormatNumber(len(late), "subscriber"), strings.Join(names, ", "))
-	}
+	who := cli.Draining(r.producer.Stats(), r.flags.Bus)
 	how := fmt.Sprintf("a signal shortens that to %v, another one gives up", signalDrainTimeout)
 	if stopping {
 		how = "a second signal gives up"

@@ -183,7 +183,8 @@ func TestReplayToASubscriberThatTakesNothing(t *testing.T) {
 			t.Errorf("got status %d after %v, want 1 after 4s", code, took)
 		}
 		for _, want := range []string{
-			"waiting up to 4s for 1 subscriber to take what is left; a signal shortens that to 5s, another one gives up\n",
+			"waiting up to 4s for 1 subscriber to take what is left: ",
+			"; a signal shortens that to 5s, another one gives up\n",
 			"1 message of 1 tag, 1.05 MB in 4.00 s: 0.25 /s, 262 kB/s, ",
 		} {
 			if !strings.Contains(clock.ReplaceAllString(b.err.String(), ""), want) {

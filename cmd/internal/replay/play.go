@@ -163,8 +163,8 @@ func (r *run) drain(ctx context.Context, failure error) error {
 	defer cancel()
 	defer context.AfterFunc(r.hurry, cancel)()
 	defer time.AfterFunc(patience, func() {
-		r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting up to %v for %s to take what is left; a signal shortens that to %v, another one gives up",
-			timeout, units.FormatNumber(len(r.publisher.Stats().Subscribers), "subscriber"), signalDrainTimeout)
+		r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting up to %v for %s; a signal shortens that to %v, another one gives up",
+			timeout, cli.Draining(r.publisher.Stats(), r.env.Bus), signalDrainTimeout)
 	}).Stop()
 	if ctx.Err() == nil { // a signal now shortens the wait
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })

@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/stream"
 	"tagbus/node"
 )
 
@@ -145,6 +146,7 @@ func Main(about cli.Program, commands any, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
 	signals := cli.TakeSignals(about.Name, s.Err)
 	defer signals.Stop()
+	s.Out = stream.NewOutput(s.Out, nil)
 	f := &flags{Plugins: kong.Plugins{commands}}
 	chosen, name, code, ok := cli.ParseCommand(about, f, args, s)
 	if !ok {

@@ -19,6 +19,7 @@ import (
 	"tagbus/cmd/internal/offers"
 	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/stream"
 	"tagbus/tags"
 )
 
@@ -115,7 +116,7 @@ func (r *run) run(ctx context.Context) error {
 
 // open opens the output and subscribes.
 func (r *run) open() (err error) {
-	if r.shown, err = newShower(r.cmd, r.env.Out); err != nil {
+	if r.shown, err = newShower(r.cmd, stream.Aside(r.env.Out)); err != nil {
 		return err
 	}
 	r.queue = newQueue()

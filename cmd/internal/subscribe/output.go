@@ -16,6 +16,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/stream"
 	"tagbus/internal/stuck"
 )
 
@@ -125,7 +126,7 @@ func (o *output) begin() error {
 // newOutput is openOutput for an output that is only flushed when told.
 func newOutput(f *Flags, stdout io.Writer) (*output, error) {
 	o := &output{stop: make(chan struct{}), done: make(chan struct{}), asTheyAre: f.NoRecordHeader}
-	to := stdout
+	to := stream.Aside(stdout)
 	if f.outputName() != "-" {
 		// Not os.Create, which opens for reading too: then a FIFO would have
 		// this process as its reader, and would never be seen to close.

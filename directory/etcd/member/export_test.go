@@ -19,6 +19,13 @@ func Log(to *slog.Logger, fatal func(error)) (*zap.Logger, zapcore.Core) {
 	return c.logger(), c
 }
 
+// OnExit makes exit be called where the process would end, until restore.
+func OnExit(to func(status int)) (restore func()) {
+	before := exit
+	exit = to
+	return func() { exit = before }
+}
+
 // ServeEarly serves clients at a port with a server that etcd has made before the door is open.
 func ServeEarly(l net.Listener, server *grpc.Server) (end func() error, err error) {
 	roster, err := door.NewRoster(nil, nil, nil, func() []string { return nil })

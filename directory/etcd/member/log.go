@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -64,13 +66,36 @@ type line struct {
 	omitted int       // since then
 }
 
+// exit ends the process. Tests replace it.
+var exit = os.Exit
+
 // newCore returns a core. fatal is called before the process ends because of a line.
 func newCore(to *slog.Logger, fatal func(error)) *core {
 	return &core{LevelEnabler: zapcore.WarnLevel, to: to, shared: &lines{said: make(map[string]*line), fatal: fatal}}
 }
 
 // logger returns what etcd is given.
-func (c *core) logger() *zap.Logger { return zap.New(c) }
+func (c *core) logger() *zap.Logger { return zap.New(c, zap.WithPanicHook(ending{})) }
+
+// ending is what becomes of the process when etcd panics in a line. It does so for errors of its own,
+// whose stacks are wanted, and for those of the disk, of which Write has said what is to be done.
+type ending struct{}
+
+// OnWrite implements zapcore.CheckWriteHook.
+func (ending) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	if ofSystem(fields) {
+		exit(1)
+	}
+	panic(entry.Message)
+}
+
+// ofSystem reports whether one of the fields is an error of the system, as those of a disk are.
+func ofSystem(fields []zapcore.Field) bool {
+	return slices.ContainsFunc(fields, func(f zapcore.Field) bool {
+		err, ok := f.Interface.(error)
+		return ok && f.Type == zapcore.ErrorType && errors.As(err, new(syscall.Errno))
+	})
+}
 
 // end makes the rest not be said: etcd complains of what Close does to it.
 func (c *core) end() {
@@ -114,7 +139,7 @@ func (c *core) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 		c.shared.Unlock()
 	}
 	switch {
-	case entry.Level == zapcore.FatalLevel: // the process exits when this returns
+	case entry.Level == zapcore.FatalLevel, entry.Level == zapcore.PanicLevel && ofSystem(fields): // the process exits when this returns
 		c.shared.fatal(fatalError(entry.Message, cause))
 	case slices.ContainsFunc(usual, func(s string) bool { return strings.Contains(entry.Message, s) }):
 	case entry.Level >= zapcore.DPanicLevel:
@@ -187,6 +212,8 @@ func fatalError(message, cause string) error {
 	switch {
 	case strings.Contains(cause, "no space left on device"), strings.Contains(cause, "disk quota exceeded"):
 		hint = "the disk is full: free space on the disk of the folder of data, and start the member again"
+	case strings.Contains(cause, "file too large"):
+		hint = "the member needs larger files: raise the limit of their size (ulimit -f, LimitFSIZE= of systemd), and start the member again"
 	case strings.Contains(cause, "read-only file system"):
 		hint = "the file system of the folder of data has become read-only: check the disk, and start the member again"
 	}

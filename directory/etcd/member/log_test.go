@@ -5,7 +5,9 @@ package member_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +71,7 @@ func TestWithWhatEtcdCannotGoOn(t *testing.T) {
 		"write db: read-only file system":      "has become read-only: check the disk",
 		"wal: crc mismatch":                    "check the disk of the folder of data",
 		"write 0.tmp: disk quota exceeded (x)": "the disk is full",
+		"write 0.tmp: file too large":          "raise the limit of their size",
 	} {
 		var fatal error
 		_, core := member.Log(new(logs).logger(), func(err error) { fatal = err })
@@ -78,6 +81,35 @@ func TestWithWhatEtcdCannotGoOn(t *testing.T) {
 		}
 		if fatal == nil || !strings.Contains(fatal.Error(), want) || !strings.Contains(fatal.Error(), cause) {
 			t.Errorf("%s: got %v, want %q in it", cause, fatal, want)
+		}
+	}
+}
+
+// TestAPanicOfEtcd ends the process as its other ends do where the disk is the cause, with words and without
+// stacks, and is a panic otherwise.
+func TestAPanicOfEtcd(t *testing.T) {
+	for _, test := range []struct {
+		cause  error
+		status int    // 0: none
+		want   string // what is said last
+	}{
+		{&fs.PathError{Op: "write", Path: "wal", Err: syscall.ENOSPC}, 1, "member: etcd cannot go on: failed to create WAL: write wal: no space left on device: the disk is full: free space"},
+		{errors.New("index out of range"), 0, ""},
+	} {
+		status, said := 0, ""
+		restore := member.OnExit(func(s int) { status = s })
+		logger, _ := member.Log(new(logs).logger(), func(err error) { said = err.Error() })
+		func() {
+			defer func() {
+				if recover() == nil { // the process goes on here
+					t.Errorf("%v: got no panic, want one", test.cause)
+				}
+			}()
+			logger.With(zap.String("member", "a")).Panic("failed to create WAL", zap.Error(test.cause))
+		}()
+		restore()
+		if status != test.status || !strings.HasPrefix(said, test.want) || (said == "") != (test.want == "") {
+			t.Errorf("%v: got status %d and %q, want %d and %q", test.cause, status, said, test.status, test.want)
 		}
 	}
 }

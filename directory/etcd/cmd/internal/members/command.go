@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"strings"
 	"sync/atomic"
@@ -87,8 +86,7 @@ func Main(args []string, s Streams) int {
 	ctx, hurry, stop := signals.Watch(context.Background(), signals.Config{Rereads: rereads.Load, Stacks: s.Err, Status: ExitFailed})
 	defer stop()
 	defer stuck.Follow(ctx, hurry, func(n stuck.Note) {
-		_, _ = fmt.Fprintf(s.Err, "%s: %v, %s\n", program, context.Cause(ctx), n.Text())
-		os.Exit(ExitFailed)
+		stuck.Exit(s.Err, fmt.Sprintf("%s: %v, %s", program, context.Cause(ctx), n.Text()), ExitFailed)
 	})()
 	return run(args, s, func(f *flags) context.Context {
 		rereads.Store(f.Run.Cert != "") // etcd reads certificates again by itself, at each handshake
