@@ -21,6 +21,9 @@ func TestLine(t *testing.T) {
 		{"publisher", "failed: no space left on device", expected.DiskFull, false},
 		{"publisher", "panic: runtime error", expected.PublisherKilled, false},
 		{"subscriber", "goroutine 1 [running]:", expected.SubscriberStops, false},
+		{"directory", `warn: etcd: failed to apply request error="lease not found" request="header"`, expected.PublisherStops, true},
+		{"directory", "warn: etcd: failed to send lease keepalive response to gRPC stream error", expected.ConnectionsReset, true},
+		{"directory", "warn: etcd: failed to apply request error=something", expected.PublisherStops, false},
 		{"another", "ready", expected.Nothing, false},
 	}
 	for _, test := range tests {

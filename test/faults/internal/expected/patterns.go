@@ -53,6 +53,8 @@ var patterns = map[string][]pattern{
 		of(`warn: etcd: (apply request took too long|slow fdatasync|request stats|waiting for ReadIndex)`, Nothing),
 		// A lease ends when its owner is not heard of, and what the owner asks for then is refused.
 		of(`warn: etcd: failed to (apply request|revoke lease) .*lease not found`, slices.Concat(peers, directory)...),
+		// The connection of a client ends while it is being answered.
+		of(`warn: etcd: failed to (send|receive) .* (to|from) gRPC stream`, slices.Concat(peers, directory)...),
 		of(`warn: etcd: (failed to (apply request|revoke lease)|Ignore the lease revoking|Failed to check current member's leadership|ignored out-of-date read index)`, DirectoryKilled, DirectoryStops, Busy),
 		of(`.`, DirectoryKilled, DirectoryStops, Busy, End),
 	},
