@@ -60,6 +60,7 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 		"tagbus_sender_pool_min_free_pages":                   float64(snd["MinPagesFree"]),
 		"tagbus_sender_cached_messages":                       float64(snd["Cached"]),
 		"tagbus_sender_cached_bytes":                          float64(snd["CachedBytes"]),
+		"tagbus_sender_awaited_receivers":                     float64(snd["Awaited"]),
 		"tagbus_sender_replayed_messages_total":               float64(snd["Replayed"]),
 		"tagbus_sender_lost_messages_total{cause=full}":       float64(snd["Losses.Full"]),
 		"tagbus_sender_lost_messages_total{cause=memory}":     float64(snd["Losses.Memory"]),

@@ -125,6 +125,7 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_publisher_pool_min_free_pages":                   float64(pub["MinPagesFree"]),
 		"tagbus_publisher_cached_messages":                       float64(pub["Cached"]),
 		"tagbus_publisher_cached_bytes":                          float64(pub["CachedBytes"]),
+		"tagbus_publisher_awaited_subscribers":                   float64(pub["Awaited"]),
 		"tagbus_publisher_replayed_messages_total":               float64(pub["Replayed"]),
 		"tagbus_publisher_subscriber_free_sends" + peer:          float64(link["SendsFree"]),
 		"tagbus_publisher_subscriber_min_free_sends" + peer:      float64(link["MinSendsFree"]),

@@ -34,7 +34,7 @@ func TestCollect(t *testing.T) {
 					t.Fatal(err)
 				}
 				if n%2 == 0 || lane == 1 {
-					want = append(want, valued{Part[string]{name, int(lane)}, tags.Tag(n), uint64(n)})
+					want = append(want, valued{Part[string]{name, int(lane)}, n, uint64(n)})
 				}
 			}
 		}

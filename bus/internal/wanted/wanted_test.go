@@ -32,7 +32,7 @@ func (l *loop) change(first bool) error {
 }
 
 // settled returns the error of an outcome; ok is false if it has none yet.
-func settled(o *wanted.Outcome) (err error, ok bool) { //nolint:revive,staticcheck // the error is the result
+func settled(o *wanted.Outcome) (err error, ok bool) {
 	select {
 	case <-o.Done():
 		return o.Err(), true

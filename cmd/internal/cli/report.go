@@ -140,17 +140,17 @@ type Conclusion struct {
 // embeds a Conclusion.
 type Summary interface {
 	fmt.Stringer
-	conclusion() *Conclusion
+	Concluded() *Conclusion
 }
 
-func (c *Conclusion) conclusion() *Conclusion { return c }
+func (c *Conclusion) Concluded() *Conclusion { return c }
 
 // Failed notes why a run has failed in what is said at its end, and says it.
 //
 //   - code: exit code for err.
 //   - err: nil: the run has not failed.
 func (c *Console) Failed(sum Summary, code int, err error) {
-	end := sum.conclusion()
+	end := sum.Concluded()
 	if end.Exit = code; err != nil {
 		end.Error = Text(err)
 		c.Fail(err)
@@ -162,7 +162,7 @@ func (c *Console) Failed(sum Summary, code int, err error) {
 //   - json: as an object.
 //   - data: where that goes; see Conclude.
 func (c *Console) Report(sum Summary, json bool, data io.Writer) int {
-	end := sum.conclusion()
+	end := sum.Concluded()
 	if !json {
 		c.Summary(sum)
 		return c.End(end.Exit)
