@@ -143,6 +143,7 @@ type Summary interface {
 	Concluded() *Conclusion
 }
 
+// Concluded returns the conclusion, for a summary that embeds it.
 func (c *Conclusion) Concluded() *Conclusion { return c }
 
 // Failed notes why a run has failed in what is said at its end, and says it.
