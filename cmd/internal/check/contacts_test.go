@@ -3,6 +3,8 @@
 package check
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,12 +62,68 @@ func TestWhatIsConnectedToNothingIsNamed(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotKnownIsNotCalledConnected: of a client whose publisher could not be asked, or whose tags are too many to be
+// compared, check says nothing good.
+func TestWhatIsNotKnownIsNotCalledConnected(t *testing.T) {
+	apart := make([]tags.Tag, 4000)
+	for i := range apart {
+		apart[i] = tags.Tag(3*i + 2)
+	}
+	for _, test := range []struct {
+		name    string
+		clients int
+		has     []tags.Tag // the publisher
+		answers bool
+		want    string
+	}{
+		{"a publisher that could not be asked", 3, []tags.Tag{3}, false, ""},
+		{"too many tags", 5000, apart, true, "note contacts-unchecked"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &seen{at: time.Now(), entries: make([]entrySeen, 1), us: us{expiry: time.Hour}}
+			s.entries[0].Entry = directory.Entry{Instance: "P", Name: "pub", Role: directory.Publisher, Tags: tags.Of(test.has...)}
+			if test.answers {
+				s.entries[0].first.state = &state.State{}
+			}
+			wanted := make([]tags.Tag, len(apart))
+			for i := range wanted {
+				wanted[i] = tags.Tag(3 * (i + 1))
+			}
+			for i := range test.clients {
+				s.dialers = append(s.dialers, directory.Entry{Instance: strconv.Itoa(i), Role: directory.Subscriber, Tags: tags.Of(wanted...), Since: s.at})
+			}
+			got := ""
+			for _, f := range judgeContacts(s) {
+				switch {
+				case f.Level == OK:
+					t.Errorf("got %q", f.Text)
+				case f.ID != "no-publisher": // of those that come first
+					got += f.Level.String() + " " + f.ID
+				}
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // contactsWrongs are subscribers and senders that are connected to nothing.
 var contactsWrongs = []wrong{
 	{"a subscriber is not connected", dialer(directory.Subscriber, tags.Everything(), time.Hour)},
 	{"a subscriber may still be dialing", dialer(directory.Subscriber, tags.Everything(), time.Second)},
 	{"a subscriber waits for ever", dialer(directory.Subscriber, tags.Of(0x9999), time.Hour)},
 	{"a sender waits for ever", dialer(directory.Sender, tags.Of(0x9999), time.Hour)},
+	{"clients have too many tags", func(s *seen) {
+		wanted := make([]tags.Tag, 100_000)
+		for i := range wanted {
+			wanted[i] = tags.Tag(0x10 + 1000*i) // the first publisher has one of them
+		}
+		dialer(directory.Subscriber, tags.Of(wanted...), time.Hour)(s)
+		answer := s.entries[0].state()
+		answer.Peers, answer.Connected = append(answer.Peers, state.Peer{Instance: "C"}), answer.Connected+1
+		s.dialers = slices.Repeat(s.dialers, 1000)
+	}},
 }
 
 // dialer adds a client that was started before.

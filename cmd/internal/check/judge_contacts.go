@@ -7,7 +7,6 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/overview"
-	"tagbus/internal/sanitize"
 )
 
 const (
@@ -25,36 +24,45 @@ const (
 func judgeContacts(s *seen) []Finding {
 	f := &findings{group: "contacts"}
 	contacts := overview.NewContacts(s.everyone())
+	connected, unchecked := 0, 0
 	for _, d := range s.dialers {
-		f.contact(d, s.at, contacts.Of(&d))
+		switch c := contacts.Of(&d); {
+		case c.Unchecked:
+			unchecked++
+		case c.Gone: // that is told already
+		case len(c.Lacking) > 0:
+			l := levelAfter(dialing, s.at, &d)
+			f.of(&d, l, "not-connected", "look at its refused and lost lines, and run tagbus check on its host",
+				"it is not connected to %s, with tags that it wants", overview.NamesOf(c.Lacking))
+		case len(c.Untold) > 0: // it may be connected
+		case len(c.Connected) > 0:
+			connected++
+		default:
+			f.waits(d, levelAfter(waiting, s.at, &d))
+		}
 	}
-	if len(s.dialers) > 0 {
-		f.ok(s.bus, "%s connected to all that they want, as far as that is there", count(len(s.dialers), "subscriber or sender is", "subscribers and senders are"))
+	if unchecked > 0 {
+		f.add(Note, "contacts-unchecked", s.bus, "look at one of them: tagbus info NAME",
+			"the tags of %s were too many to be compared with those of publishers and receivers, so that it is not known what they lack", count(unchecked, "subscriber or sender", "subscribers and senders"))
+	}
+	if connected > 0 {
+		f.ok(s.bus, "%d of %s connected to all that they want", connected, count(len(s.dialers), "subscriber or sender is", "subscribers and senders are"))
 	}
 	return f.sorted()
 }
 
-// contact says what is wrong with what a client is connected to. One that has gone from where it was
-// is told of already, and of one that may be connected nothing is known.
-func (f *findings) contact(d directory.Entry, at time.Time, c overview.Contact) {
-	if c.Gone || c.Unchecked {
+// waits says that a client is connected to nothing because there is nothing that it wants.
+func (f *findings) waits(d directory.Entry, l Level) {
+	const do = "start one that has them, or correct its --tags or --bus"
+	wanted, all := d.Tags.Short(shownTags)
+	if !all {
+		wanted += " and others"
+	}
+	if d.Role == directory.Sender {
+		f.of(&d, l, "no-receiver", do, "it waits: no receiver here has a tag that it wants, of %s", wanted)
 		return
 	}
-	const do = "start one that has them, or correct its --tags or --bus"
-	wanted := sanitize.Cut(d.Tags.String(), shownTags)
-	switch {
-	case len(c.Lacking) > 0:
-		l := levelAfter(dialing, at, &d)
-		f.of(&d, l, "not-connected", "look at its refused and lost lines, and run tagbus check on its host",
-			"it is not connected to %s, with tags that it wants", overview.NamesOf(c.Lacking))
-	case len(c.Connected)+len(c.Untold) > 0:
-	case d.Role == directory.Sender:
-		l := levelAfter(waiting, at, &d)
-		f.of(&d, l, "no-receiver", do, "it waits: no receiver here has a tag that it wants, of %s", wanted)
-	default:
-		l := levelAfter(waiting, at, &d)
-		f.of(&d, l, "no-publisher", do, "it waits: no publisher here has a tag that it wants, of %s", wanted)
-	}
+	f.of(&d, l, "no-publisher", do, "it waits: no publisher here has a tag that it wants, of %s", wanted)
 }
 
 // levelAfter returns how bad it is that a client waits. The clock of its host may be ahead.

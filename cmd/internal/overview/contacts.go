@@ -3,7 +3,9 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -18,9 +20,10 @@ const contactWork = 16 * tags.MaxSteps
 //
 // Threads: one.
 type Contacts struct {
-	rows   []Row
-	of     map[string]map[int]bool // by client, rows: true: connected, false: it has gone from there
-	budget *tags.Budget
+	rows    []Row
+	servers map[directory.Role][]int // places in rows
+	of      map[string]map[int]bool  // by client, rows: true: connected, false: it has gone from there
+	budget  *tags.Budget             // of all calls of Of; beyond it they are Unchecked
 }
 
 // Contact is how a client stands.
@@ -36,10 +39,14 @@ type Contact struct {
 // NewContacts returns the contacts of the clients of some rows, which may be asked of while the rows
 // stay as they are. What a row says of its peers counts if it was asked for all of them.
 func NewContacts(rows []Row) *Contacts {
-	c := &Contacts{rows: rows, of: make(map[string]map[int]bool), budget: tags.NewBudget(contactWork)}
+	c := &Contacts{rows: rows, servers: make(map[directory.Role][]int), of: make(map[string]map[int]bool), budget: tags.NewBudget(contactWork)}
 	for i := range rows {
 		r := &rows[i]
-		if r.Entry.Role.IsClient() || r.State == nil {
+		if r.Entry.Role.IsClient() {
+			continue
+		}
+		c.servers[r.Entry.Role] = append(c.servers[r.Entry.Role], i)
+		if r.State == nil {
 			continue
 		}
 		for j := range r.State.Gone {
@@ -66,30 +73,41 @@ func (c *Contacts) Of(e *directory.Entry) (found Contact) {
 	if e.Role == directory.Sender {
 		server = directory.Receiver
 	}
-	var others []int
-	for i := range c.rows {
-		r := &c.rows[i]
-		connected, known := c.of[e.Instance][i]
-		switch {
+	told := c.of[e.Instance]
+	for i, connected := range told {
+		switch r := &c.rows[i]; {
 		case r.Entry.Role != server:
 		case connected:
 			found.Connected = append(found.Connected, r)
-			if rest, err := c.budget.Without(wanted, r.Entry.Tags); err == nil {
-				wanted = rest
-			}
-		case known:
-			found.Gone = true
-			others = append(others, i)
 		default:
-			others = append(others, i)
+			found.Gone = true
 		}
 	}
-	for _, i := range others {
+	slices.SortFunc(found.Connected, func(a, b *Row) int { return cmp.Compare(a.Entry.Instance, b.Entry.Instance) })
+	if len(found.Connected) == len(c.servers[server]) {
+		return found // there is nothing more to be had
+	}
+	for _, r := range found.Connected {
+		rest, err := c.budget.Without(wanted, r.Entry.Tags)
+		if err != nil {
+			found.Unchecked = true
+			return found
+		}
+		wanted = rest
+	}
+	if wanted.IsEmpty() {
+		return found
+	}
+	for _, i := range c.servers[server] {
+		if told[i] {
+			continue
+		}
 		r := &c.rows[i]
 		has, err := c.budget.Intersects(wanted, r.Entry.Tags)
 		switch {
 		case err != nil:
 			found.Unchecked = true
+			return found
 		case !has:
 		case r.State == nil || len(r.State.Peers) < r.State.Connected:
 			found.Untold = append(found.Untold, r)

@@ -24,7 +24,7 @@ var ranks = []string{
 
 	"no-entries", NotAllowed, NotObservable, "anonymous", "no-rights", "folder-read-only",
 	LostBefore, QueueFull, Refusing, PoolWasEmpty, PeerQuiet, SilentPeers,
-	"same-name", "no-tags", "tags-unchecked", "version-differs", "folder-names", "folder-nfs", "transport-unused", "socket-buffers", "accept-queue", "congestion-control",
+	"same-name", "no-tags", "tags-unchecked", "contacts-unchecked", "version-differs", "folder-names", "folder-nfs", "transport-unused", "socket-buffers", "accept-queue", "congestion-control",
 }
 
 // places are those of the kinds in ranks.
