@@ -40,12 +40,22 @@ type Piece struct {
 // the cache again before it is filled.
 const maxWarmed = 1 << 20
 
-// Warm prepares a run that is going to be filled, before anything is written. Its caller holds no lock that
+// Cold reports whether a run has memory of a flood, or is large: then that is in the cache of the processor that has read it
+// last, and Warm may be worth while. For other runs it is not: a lone message would pay for a whole buffer.
+func Cold(run ...Piece) bool {
+	for _, x := range run {
+		if x.cold {
+			return true
+		}
+	}
+	return false
+}
+
+// Warm prepares what is cold of a run that is going to be filled, before anything is written. Its caller holds no lock that
 // others wait for.
 //
-// The memory of a flood, or of a large run, is in the cache of the processor that has read it last. Message by message it
-// would come back line by line, and the lock of each message would wait for that. To clear it takes it
-// over at once, and reads none of it (adr/0042). Other runs stay as they are: a lone message would pay for a whole buffer.
+// Message by message memory comes back from another cache line by line, and the lock of each message waits for that. To
+// clear it takes it over at once, and reads none of it (adr/0042).
 func Warm(run ...Piece) {
 	left := maxWarmed
 	for _, x := range run {

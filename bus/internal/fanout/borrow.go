@@ -13,10 +13,12 @@ import (
 
 // borrowing is memory of the pool that users fill themselves.
 type borrowing struct {
-	mu   sync.Mutex
-	tail arena.Tail // guarded by mu
-	free *Loan      // guarded by mu; linked by next
 	held atomic.Int64
+
+	mu     sync.Mutex
+	tail   arena.Tail // guarded by mu
+	free   *Loan      // guarded by mu; linked by next
+	warmth warmth     // guarded by mu
 }
 
 // Loan is memory of the pool for one message, which its user fills in place and publishes without
@@ -25,10 +27,11 @@ type borrowing struct {
 //
 // Threads: one at a time, that of its user.
 type Loan struct {
-	fan   *Fanout
-	piece arena.Piece
-	next  *Loan
-	turn  atomic.Uint32 // odd: it is lent to a user
+	fan     *Fanout
+	piece   arena.Piece
+	filling filling
+	next    *Loan
+	turn    atomic.Uint32 // odd: it is lent to a user
 }
 
 // Borrow returns a loan of n bytes, whose content is undefined, and its turn.
@@ -47,7 +50,9 @@ func (fan *Fanout) Borrow(n int) (l *Loan, turn uint32, err error) {
 			return nil, 0, fan.noRoom()
 		}
 	}
-	arena.Warm(l.piece)
+	if l.filling.clears() {
+		arena.Warm(l.piece)
+	}
 	return l, l.turn.Add(1), nil
 }
 
@@ -82,6 +87,9 @@ func (fan *Fanout) tryBorrow(n int) *Loan {
 	} else {
 		b.free, l.next = l.next, nil
 	}
+	if l.filling = (filling{}); arena.Cold(piece) {
+		l.filling = b.warmth.begin(fan.now())
+	}
 	piece.Mem = piece.Mem[:n:size]
 	l.piece = piece
 	return l
@@ -104,6 +112,7 @@ func (l *Loan) Publish(turn uint32, tag tags.Tag, status wire.Status, n int) (ok
 		return false, nil
 	}
 	data := l.piece.Mem[:n]
+	l.filled(n)
 	lent, err := l.fan.publishLent(tag, status, data, l.piece.Chunk, nil)
 	if !lent {
 		err = l.fan.Publish(tag, status, data, nil)
@@ -121,6 +130,18 @@ func (l *Loan) Abort(turn uint32) bool {
 	}
 	l.end(true)
 	return true
+}
+
+// filled notes how long it took to fill n bytes.
+func (l *Loan) filled(n int) {
+	if l.filling.began == 0 {
+		return
+	}
+	now, b := l.fan.now(), &l.fan.borrowed
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.warmth.end(l.filling, now, n)
+	l.filling = filling{}
 }
 
 // over reports whether a loan is over; nil is.

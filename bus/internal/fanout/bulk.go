@@ -39,10 +39,15 @@ type bulk struct {
 // next message does not fit, or because its message is large. It returns the time; 0: the
 // page is not full, or the policy decides about its messages. mu is held.
 func (s *stream) filled(bytes int) (at int64) {
-	if s.page == nil || s.solo != nil || s.fan.cfg.FlushInterval > 0 || bytes < s.fullBytes() {
+	if s.page == nil || s.solo != nil || bytes < s.fullBytes() {
 		return 0
 	}
-	b, at := &s.bulks, s.fan.now()
+	at = s.fan.now()
+	s.warmth.end(s.filling, at, bytes)
+	if s.fan.cfg.FlushInterval > 0 {
+		return 0
+	}
+	b := &s.bulks
 	b.fill = min(b.fill+b.fill/8+1, (at-s.done)*bulkUnit/int64(bytes))
 	s.full, s.sent = true, at
 	s.bulk, s.directs = s.isBulk(bytes), 0

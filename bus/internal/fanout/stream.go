@@ -31,7 +31,9 @@ type stream struct {
 	tail     arena.Tail
 	run      []arena.Piece // memory for takePage
 	fresh    bool          // nothing is written in run yet
-	last     int           // bytes of the last page
+	filling  filling       // of run
+	warmth   warmth
+	last     int // bytes of the last page
 	closed   bool
 	receipt  *Receipt // of the message that is being appended, until it is in a page
 	messages uint64   // accepted
@@ -130,9 +132,20 @@ func (s *stream) commit(tag tags.Tag, status wire.Status, position uint64, data 
 	}
 	if s.fresh {
 		s.fresh = false
-		arena.Warm(s.run...)
+		s.warm()
 	}
 	s.fill(tag, status, position, data)
+}
+
+// warm prepares the memory of the page, in which nothing is written yet. mu is held.
+func (s *stream) warm() {
+	s.filling = filling{}
+	if !arena.Cold(s.run...) {
+		return
+	}
+	if s.filling = s.warmth.begin(s.fan.now()); s.filling.clears() {
+		arena.Warm(s.run...)
+	}
 }
 
 // loseAll notes that no lane gets a message, for want of memory. mu is held.
