@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"tagbus/bus/internal/wire"
 	"tagbus/internal/invariants"
 )
 
@@ -21,7 +22,7 @@ func TestAPayloadIsWrittenToWhileItIsLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	mem, p := l.Data(turn), s.page
-	p.lend(mem, l.piece.Chunk, nil)
+	p.lend(make([]byte, wire.MaxOverhead), payload{mem: mem, chunk: l.piece.Chunk})
 	p.refs.Store(1)
 	mem[50]++
 	defer func() {

@@ -23,14 +23,25 @@ const lentShare = 8
 //     is an error, it is not called.
 //   - Errors: ErrNoRoom; lent is true. It is not wrapped.
 func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, done func()) (lent bool, err error) {
-	return fan.publishLent(tag, status, data, nil, done)
+	return fan.publishLent(tag, status, payload{mem: data, done: done})
 }
 
+// payload is what is published without a copy.
+type payload struct {
+	mem   []byte
+	front int          // bytes of mem before the data, for the header of its page
+	chunk *arena.Chunk // of mem, if it is of the arena; released in the place of done
+	done  func()
+}
+
+func (x payload) data() []byte { return x.mem[x.front:] }
+
+// lends reports whether a payload of n bytes is published without a copy.
+func (fan *Fanout) lends(n int) bool { return n >= fan.cfg.PageBytes/lentShare }
+
 // publishLent is PublishLent, also of memory of the arena, from which all transports send.
-//
-//   - chunk: of data, if it is of the arena; released in the place of done.
-func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, data []byte, chunk *arena.Chunk, done func()) (lent bool, err error) {
-	if len(data) < fan.cfg.PageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes {
+func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, x payload) (lent bool, err error) {
+	if n := len(x.data()); !fan.lends(n) || n > fan.cfg.MaxMessageBytes {
 		return false, nil
 	}
 	t := fan.tags.Get(tag)
@@ -39,16 +50,16 @@ func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, data []byte, ch
 		return false, nil
 	}
 	defer s.mu.Unlock()
-	if chunk == nil && fan.ownOnly.Load() > 0 { // locked: no connection joins the lanes meanwhile
+	if x.chunk == nil && fan.ownOnly.Load() > 0 { // locked: no connection joins the lanes meanwhile
 		return false, nil
 	}
 	if t.removed || s.closed || s.solo != nil || len(s.lanes) == 0 {
 		return false, nil
 	}
-	if err := s.appendLent(tag, status, data, chunk, done); err != nil {
+	if err := s.appendLent(tag, status, x); err != nil {
 		return true, err
 	}
-	t.accepted(fan, status, data)
+	t.accepted(fan, status, x.data())
 	return true, nil
 }
 
@@ -56,26 +67,27 @@ func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, data []byte, ch
 // refers to the payload. mu is held, and there are lanes.
 //
 // Errors: ErrNoRoom; then nothing is published.
-func (s *stream) appendLent(tag tags.Tag, status wire.Status, data []byte, chunk *arena.Chunk, done func()) error {
+func (s *stream) appendLent(tag tags.Tag, status wire.Status, x payload) error {
 	s.seal()
-	x := askFor(len(data))
-	x.memory, x.alone = wire.MaxOverhead, true
-	if err := s.fan.open(x, s); err != nil {
+	n := len(x.data())
+	need := askFor(n)
+	need.memory, need.alone = wire.MaxOverhead, true
+	if err := s.fan.open(need, s); err != nil {
 		return err
 	}
 	s.messages++
-	s.bytes += uint64(len(data))
+	s.bytes += uint64(n)
 	if s.page == nil { // all lanes may lose it, and the pool is empty
 		s.loseAll(tag)
-		if chunk != nil {
-			chunk.Release()
+		if x.chunk != nil {
+			x.chunk.Release()
 		} else {
-			s.fan.loans.add(done)
+			s.fan.loans.add(x.done)
 		}
 		return nil
 	}
-	s.writer.Header(tag, status, 0, len(data))
-	s.page.lend(data, chunk, done)
+	s.writer.Header(tag, status, 0, n)
+	s.page.lend(s.writer.Mem, x)
 	s.sealPage()
 	return nil
 }

@@ -98,7 +98,9 @@ func (p *page) complete(w *wire.Writer, end place) (written int) {
 	case !p.large():
 		p.one[0] = w.Mem
 	case p.more.lent:
-		p.more.vector[0] = w.Mem
+		if len(p.more.vector) == 1 {
+			written = 0
+		}
 	default:
 		written = p.cut(end)
 	}
@@ -119,16 +121,21 @@ func (p *page) cut(end place) (written int) {
 	return written
 }
 
-// lend makes the page one whose last piece is a payload that is not copied.
-//
-//   - chunk: of the payload; nil: it is given back by done.
-func (p *page) lend(data []byte, chunk *arena.Chunk, done func()) {
+// lend makes the page one with a payload that is not copied: of two pieces, or of one if the header has room before
+// the payload.
+func (p *page) lend(header []byte, x payload) {
 	more := p.grow()
-	more.vector, more.lent, more.done = append(more.vector, nil, data), true, done
-	if chunk != nil {
-		more.chunks = append(more.chunks, chunk)
+	if at := x.front - len(header); at >= 0 {
+		copy(x.mem[at:], header)
+		more.vector = append(more.vector, x.mem[at:])
+	} else {
+		more.vector = append(more.vector, header, x.data())
 	}
-	more.sum.Take(data)
+	more.lent, more.done = true, x.done
+	if x.chunk != nil {
+		more.chunks = append(more.chunks, x.chunk)
+	}
+	more.sum.Take(more.vector[len(more.vector)-1])
 }
 
 // tags calls f once for each run of messages of one tag in a sealed page.
