@@ -88,7 +88,7 @@ func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
 	if n <= rest {
 		return append(dst, a.begin(t.chunk, t)), true
 	}
-	if rest < max(a.size/WasteShare, MinPiece) {
+	if rest < max(a.size/WasteShare, MinPiece) || n <= a.size && a.plenty(t) {
 		rest = 0
 	}
 	buffers := (n - rest + a.size - 1) / a.size
@@ -109,6 +109,12 @@ func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
 	x := a.begin(a.open(t), t)
 	x.cold = cold
 	return append(dst, x), true
+}
+
+// plenty reports whether there is so much memory that the rest of a buffer may be left to others, for a run in one piece: a
+// subscriber within the host reads that where it is, and would copy several pieces into one. mu is held.
+func (a *Arena) plenty(t *Tail) bool {
+	return !t.reserved && 2*a.pool.Free() > a.pool.Buffers()
 }
 
 // scrape is Take without enough buffers: it takes the rests of others. mu is held.

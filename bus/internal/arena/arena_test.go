@@ -250,3 +250,51 @@ func TestTakingAndReleasingAllocateNothing(t *testing.T) {
 		t.Errorf("got %v allocations, want 0", n)
 	}
 }
+
+// A message that is shorter than a buffer lies in one piece while there is plenty of memory, and fills what is left when
+// there is not.
+func TestArena_Take_onePieceWhilePlenty(t *testing.T) {
+	const size, buffers, message = 1000, 8, 550
+	a := newArena(t, buffers, size)
+	var tail Tail
+	bytes := 0
+	for n := range buffers * size / message {
+		free := a.pool.Free()
+		run, ok := a.Take(nil, &tail, message)
+		if !ok {
+			t.Fatalf("message %d: no memory, with %d bytes written of %d", n, bytes, buffers*size)
+		}
+		if plenty := 2*free > buffers; plenty && len(run) > 1 {
+			t.Errorf("message %d: got %d pieces with %d of %d buffers free, want 1", n, len(run), free, buffers)
+		}
+		written := message
+		for _, x := range run[:len(run)-1] {
+			written -= len(x.Mem)
+		}
+		a.Written(&tail, written)
+		bytes += message
+	}
+}
+
+// Memory that is reserved is as much as Reserve has promised, however it is cut.
+func TestArena_Take_reservedIsNotWasted(t *testing.T) {
+	const size, buffers, message, messages = 1000, 16, 550, 4
+	a := newArena(t, buffers, size)
+	var tail Tail
+	reserved := a.Buffers(messages * message)
+	a.Reserve(&tail, reserved)
+	for range messages {
+		run, ok := a.Take(nil, &tail, message)
+		if !ok {
+			t.Fatal("no memory")
+		}
+		written := message
+		for _, x := range run[:len(run)-1] {
+			written -= len(x.Mem)
+		}
+		a.Written(&tail, written)
+	}
+	if used := buffers - a.pool.Free(); used != reserved {
+		t.Errorf("got %d buffers in use, want the reserved ones, %d", used, reserved)
+	}
+}

@@ -14,6 +14,7 @@
 // one's buffer. A stream that has nothing on its way holds no memory: its buffer goes back
 // to the pool with the last run, and the next run begins another.
 //
-// A message that is larger than the rest goes into another buffer. That leaves less than
-// an eighth of a buffer unused, since a larger rest takes the first part of the message.
+// A message that is larger than the rest goes into another buffer. While more than half of the pool
+// is free it lies there in one piece, so that a subscriber within the host reads it where it is. Otherwise less than an
+// eighth of a buffer is left unused, since a larger rest takes the first part of the message.
 package arena
