@@ -46,6 +46,7 @@ wanted=(
   "nft --version|nftables|the test of a network that drops large packets"
   "strace --version|strace|the tests of members with slow disks"
   "gcc -E -include nng/nng.h -xc /dev/null|libnng-dev|bench/, to compare with nng"
+  "gcc -E -I/usr/include/iceoryx/v2.0.3 -include iceoryx_binding_c/publisher.h -xc /dev/null|iceoryx libiceoryx-binding-c-dev|bench/, to compare with iceoryx"
   "command -v mandoc|mandoc|the tests of the man pages"
   "zsh --version|zsh|the tests of the completion of zsh"
   "fish --version|fish|the tests of the completion of fish"

@@ -15,6 +15,7 @@ type Checker struct {
 	pattern  []byte
 	command  int // bytes of messages of lane 1; 0: as the others
 	stamped  bool
+	mask     uint64 // sampleMask, or 0
 	result   SubResult
 	seen     uint64 // received at the last end message
 	quiet    int    // end messages since received has grown
@@ -30,6 +31,9 @@ func NewChecker(o Options) *Checker {
 	c := &Checker{
 		next: make([]uint64, o.Tags*max(1, o.Producers)), pattern: NewMessage(o.Size),
 		command: o.Command, stamped: o.Work == WorkOpenLoop, result: SubResult{Role: RoleSub},
+	}
+	if !o.ReadAll {
+		c.mask = sampleMask
 	}
 	if c.stamped {
 		c.result.Latency = NewHistogram()
@@ -55,7 +59,7 @@ func (c *Checker) Take(b []byte) bool {
 		c.skip(sequence, c.next[lane])
 	}
 	c.next[lane] = sequence + 1
-	if sequence&sampleMask == 0 {
+	if sequence&c.mask == 0 {
 		c.sample(b)
 	}
 	if c.stamped {

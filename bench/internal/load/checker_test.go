@@ -90,3 +90,22 @@ func BenchmarkChecker(b *testing.B) {
 		c.Take(m)
 	}
 }
+
+// Where all messages are read, each is compared, and not one in 1,024.
+func TestChecker_readAll(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		c := load.NewChecker(load.Options{Size: size, Tags: 1, ReadAll: all})
+		for sequence := range uint64(5) {
+			c.Take(message(sequence, 0))
+		}
+		c.Take(changed(message(5, 0), size-1))
+		c.Take(end(6))
+		want := load.SubResult{Sampled: 1}
+		if all {
+			want = load.SubResult{Sampled: 6, Corrupt: 1}
+		}
+		if got := c.Result(); got.Sampled != want.Sampled || got.Corrupt != want.Corrupt {
+			t.Errorf("ReadAll %v: got %d compared, of which %d are wrong; want %d and %d", all, got.Sampled, got.Corrupt, want.Sampled, want.Corrupt)
+		}
+	}
+}

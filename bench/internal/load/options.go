@@ -47,6 +47,7 @@ type Options struct {
 	Secure     bool          // encrypted, and both sides show who they are
 	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
+	ReadAll    bool          // the subscriber compares all messages byte by byte
 	Connects   int           // tagbus, scale: subscribers in this process; directory: publishers, and as many subscribers
 	Spread     int           // directory: processes that have these
 	Part       int           // directory: which of these processes this one is
@@ -72,6 +73,7 @@ func Parse() Options {
 	flag.IntVar(&o.Burst, "burst", 0, "messages that are due together")
 	flag.BoolVar(&o.Yield, "yield", false, "while spinning")
 	flag.IntVar(&o.Command, "command", 0, "bytes of the messages on tag 1")
+	flag.BoolVar(&o.ReadAll, "read-all", false, "all messages are compared byte by byte")
 	flag.IntVar(&o.Busy, "busy", 0, "goroutines of a subscriber that compute")
 	flag.BoolVar(&o.Channel, "channel", false, "answers come through a channel")
 	flag.StringVar(&o.Receive, "receive", "handler", "handler, messages, batches, channel or batch")

@@ -69,7 +69,7 @@ func (p *Pings) next() {
 }
 
 // Return takes an answer and sends the next message. It reports whether the time
-// is over.
+// is over: not before one round trip counts, for a machine that does other things.
 func (p *Pings) Return(data []byte) bool {
 	now := Now()
 	if sequence, ok := Sequence(data); !ok || sequence != p.sequence {
@@ -79,7 +79,7 @@ func (p *Pings) Return(data []byte) bool {
 		p.result.Latency.Record(now - p.sentNS)
 	}
 	p.sequence++
-	if now >= p.until {
+	if now >= p.until && p.result.Latency.counts.TotalCount() > 0 {
 		p.result.Sent, p.result.EndNS = p.sequence, now
 		return true
 	}

@@ -66,7 +66,7 @@ func builder(ctx context.Context, p scenario.Program, target string) (*exec.Cmd,
 		return command, ""
 	}
 	if len(p.Libs) > 0 && !links(ctx, p.Libs) {
-		return nil, "no library for " + strings.Join(p.Libs, " ") + " (Debian: libzmq3-dev libnng-dev)"
+		return nil, "no library for " + strings.Join(p.Libs, " ") + " (Debian: libzmq3-dev libnng-dev iceoryx libiceoryx-binding-c-dev)"
 	}
 	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wno-unused-function", "-o", target, p.Source}, p.Libs...)
 	return exec.CommandContext(ctx, "cc", args...), ""

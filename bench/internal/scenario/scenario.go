@@ -32,6 +32,7 @@ type Scenario struct {
 	Yields      bool    // the publisher that spins does so with runtime.Gosched
 	Command     int     // bytes of the messages on a second tag, see load.Options
 	Busy        int     // goroutines of a subscriber that compute all the time
+	ReadsAll    bool    // the subscriber compares each message byte by byte, and not one in 1,024
 	Channel     bool    // answers in ping-pong reach a goroutine through a channel
 	Longer      float64 // as often as this the time of the profile; default 1
 	Once        bool    // in one round only
@@ -155,6 +156,9 @@ func (s Scenario) Args(p Profile) []string {
 	}
 	if s.Records && p.Name == "tiny" {
 		args = append(args, "--read-back")
+	}
+	if s.ReadsAll {
+		args = append(args, "--read-all=true")
 	}
 	if s.Channel {
 		args = append(args, "--channel")

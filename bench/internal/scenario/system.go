@@ -48,6 +48,7 @@ var Systems = []System{
 	{"zmq4", "zmq4", nil, "libzmq used from Go by pebbe/zmq4"},
 	{"nats", "nats", nil, "NATS core: nats-server in a process of its own, nats.go"},
 	{"nng", "nng", nil, "nng in C: pub to sub, which may lose messages; in ping-pong pair"},
+	{"iceoryx", "iceoryx", nil, "iceoryx 2.0 in C, shared memory with a daemon: chunks that are filled in place, subscribers wait in a wait set"},
 	{"gonet", "gonet", nil, "net.Conn in Go: coalesced records; pingpong/64B/channel: a goroutine reads the answers"},
 	{"gonet-inline", "gonet", []string{"--channel=false"}, "the same without this goroutine"},
 	{"gonet-apart", "gonet", []string{Apart}, "gonet, publisher and subscriber each bound to a processor of their own"},
@@ -125,5 +126,6 @@ var Programs = []Program{
 	{Name: "zmq4", Source: "./cmd/zmq4", Libs: []string{"libzmq"}},
 	{Name: "zmq", Source: "c/zmq.c", Libs: []string{"-lzmq"}},
 	{Name: "nng", Source: "c/nng.c", Libs: []string{"-lnng"}},
+	{Name: "iceoryx", Source: "c/iceoryx.c", Libs: []string{"-I/usr/include/iceoryx/v2.0.3", "-liceoryx_binding_c"}, Server: true},
 	{Name: "yard", Source: "c/yard.c"},
 }

@@ -15,7 +15,7 @@ func throughput() []Scenario {
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Wants: wants,
 			Rows: []string{
 				"tagbus", "tagbus-handle", "tagbus-batch", "tagbus-tcp", "tagbus-tcp-batch",
-				"libzmq", "libzmq-ipc", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
+				"libzmq", "libzmq-ipc", "iceoryx", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
 			},
 		}
 	}
@@ -24,7 +24,7 @@ func throughput() []Scenario {
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Wants: wants,
 			Rows: []string{
 				"tagbus", "tagbus-zerocopy", "tagbus-loan", "tagbus-tcp", "tagbus-tcp-zerocopy",
-				"libzmq", "libzmq-ipc", "libzmq-zerocopy", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
+				"libzmq", "libzmq-ipc", "libzmq-zerocopy", "iceoryx", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
 			},
 		}
 		if size > 128*kib { // a loan is at most a page
@@ -40,8 +40,13 @@ func throughput() []Scenario {
 		small(kib, tcp("", "libzmq", 8)),
 		small(4*kib, tcp("", "c-record+cc", 0.9)),
 		large(64*kib,
-			Goal{Of: "c-block+cc", AtLeast: 3}, Goal{System: "tagbus-loan", Of: "c-block+cc", AtLeast: 2.5},
+			Goal{Of: "c-block+cc", AtLeast: 3},
 			tcp("", "c-block+cc", 1), tcp("-zerocopy", "c-block+cc", 1.2)),
+		{
+			Group: "Throughput", Name: "throughput/64KiB/all-read", Size: 64 * kib, ReadsAll: true, Metric: Bytes,
+			Rows:  []string{"tagbus", "tagbus-loan", "tagbus-tcp", "libzmq-ipc", "iceoryx", "c-block", "c-block+cc"},
+			Wants: []Goal{{System: "tagbus-loan", Of: "c-block+cc", AtLeast: 2.5}},
+		},
 		large(mib, tcp("", "c-block+cc", 0.95)),
 	}
 }
