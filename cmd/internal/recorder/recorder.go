@@ -113,7 +113,7 @@ func newRun(c *Command, e *tool.Env, d disk) (*run, error) {
 	}
 	r := &run{
 		cmd: c, env: e, disk: d, intake: in, ending: session.NewEnding(), began: time.Now(), wrote: make(chan struct{}), left: make(chan struct{}),
-		positions: newPositions(), presence: session.Presence{Wanted: c.Tags},
+		positions: newPositions(), presence: session.Presence{Wanted: c.Tags, Began: time.Now()},
 		console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
 	}
 	in.counted = func() { r.ending.End("count", nil) }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"strings"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/units"
@@ -20,6 +21,10 @@ const (
 
 	// maxVanished is how many publishers that have vanished are known again if they come back.
 	maxVanished = 4096
+
+	// maxMet is how many publishers that have been met are told from those that have never answered. Beyond that none is said
+	// not to have answered.
+	maxMet = 4096
 )
 
 // Presence follows which publishers a subscriber has, or which senders a receiver has. A
@@ -34,7 +39,8 @@ const (
 //
 // Threads: the loop, until that has stopped.
 type Presence struct {
-	Wanted tags.Set // of which denials matter; empty: all. Set before the first event
+	Wanted tags.Set  // of which denials matter; empty: all. Set before the first event
+	Began  time.Time // when publishers were looked for; zero: of one that does not answer nothing is said
 
 	present  map[string]*standing // by instance
 	came     bool                 // there was one
@@ -47,7 +53,8 @@ type Presence struct {
 	failures []string             // the first of them, with the reasons
 	denials  denials
 
-	unreached map[string]*denial // publishers to which each connection has failed so far
+	met       map[string]struct{} // publishers that have answered, or failed to
+	unreached map[string]*denial  // publishers to which each connection has failed so far
 }
 
 // standing is how a publisher stands.
@@ -60,6 +67,7 @@ func (p *Presence) See(e bus.Event) (lastGone bool) {
 		return false
 	}
 	id := e.Peer.Instance
+	p.meet(id)
 	switch e.Kind {
 	case bus.Connected:
 		p.add(id)

@@ -4,16 +4,18 @@ package session
 
 import (
 	"fmt"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/tags"
 )
 
 // Listed is what the directory has at the end of a run. The zero value is of a directory of which
 // nothing is known.
 type Listed struct {
-	instances map[string]struct{}
-	silent    error // it has not answered once; nil: it has
+	entries []directory.Entry
+	silent  error // it has not answered once; nil: it has
 }
 
 // ListedBy looks at a directory.
@@ -21,25 +23,66 @@ type Listed struct {
 //   - Blocks: as its List.
 func ListedBy(d directory.Directory) Listed {
 	entries, err := d.List()
-	l := Listed{instances: make(map[string]struct{}, len(entries))}
-	for i := range entries {
-		l.instances[entries[i].Instance] = struct{}{}
-	}
+	l := Listed{entries: entries}
 	if s, ok := d.(directory.StatsReporter); ok && err != nil && s.Stats().LastContact.IsZero() {
 		l.silent = err
 	}
 	return l
 }
 
+// answerTime is how long a publisher may take to answer a first connection. On a busy host it takes some time.
+const answerTime = 2 * time.Second
+
 // Settle is called once, at the end: a publisher that the directory still has, and that could not
-// be connected to, refuses what is wanted as one that denies it. A dead one is not listed any more.
+// be connected to, refuses what is wanted as one that denies it. So does one that has not answered for the whole
+// run, as a process that is stopped. A dead one is not listed any more.
 func (p *Presence) Settle(l Listed) {
-	for id, d := range p.unreached {
-		if _, there := l.instances[id]; there && p.denials.of[id] == nil {
-			p.denials.add(id, d)
+	now := time.Now()
+	for i := range l.entries {
+		e := &l.entries[i]
+		d := p.unreached[e.Instance]
+		if d == nil {
+			d = p.unanswered(e, now)
+		}
+		if d != nil && p.denials.of[e.Instance] == nil {
+			p.denials.add(e.Instance, d)
 		}
 	}
 	p.unreached = nil
+}
+
+// unanswered returns what a publisher of which nothing is known but its entry keeps back, or nil.
+func (p *Presence) unanswered(e *directory.Entry, now time.Time) *denial {
+	_, met := p.met[e.Instance]
+	since := p.Began
+	if e.Since.After(since) {
+		since = e.Since
+	}
+	switch waited := now.Sub(since); {
+	case p.Began.IsZero(), met, len(p.met) == maxMet, waited < answerTime, e.Role != directory.Publisher, !p.wants(e.Tags):
+		return nil
+	default:
+		peer := bus.Peer{Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID}
+		return &denial{peer: peer.String(), all: true, reason: fmt.Sprintf("it has not answered for %v", waited.Round(time.Second))}
+	}
+}
+
+// wants reports whether tags of a publisher are wanted.
+func (p *Presence) wants(served tags.Set) bool {
+	if p.Wanted.IsEmpty() {
+		return !served.IsEmpty()
+	}
+	return served.Intersects(p.Wanted)
+}
+
+// meet notes that a publisher has said something, or that a connection to it has failed.
+func (p *Presence) meet(id string) {
+	if p.met == nil {
+		p.met = make(map[string]struct{})
+	}
+	if len(p.met) < maxMet {
+		p.met[id] = struct{}{}
+	}
 }
 
 // Silent returns an error if the directory has not answered once, so that it is not known which

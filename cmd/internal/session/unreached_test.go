@@ -18,6 +18,7 @@ import (
 type listing struct {
 	directory.Directory
 	instances []string
+	entries   []directory.Entry
 	err       error
 	contact   time.Time
 }
@@ -26,7 +27,7 @@ func (l listing) List() (entries []directory.Entry, err error) {
 	for _, id := range l.instances {
 		entries = append(entries, directory.Entry{Instance: id})
 	}
-	return entries, l.err
+	return append(entries, l.entries...), l.err
 }
 
 func (l listing) Stats() directory.Stats { return directory.Stats{LastContact: l.contact} }
@@ -63,6 +64,53 @@ func TestWhatCouldNotBeReachedIsNotThere(t *testing.T) {
 			}
 			p.Settle(session.ListedBy(test.at))
 			got := errors.Join(p.Refusal("publisher"), session.ListedBy(test.at).Silent())
+			if (got == nil) != (test.want == "") || got != nil && !strings.Contains(got.Error(), test.want) {
+				t.Errorf("got %v, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestPresence_Settle_unanswered: a subscriber said that nothing was lost, and ended with 0, though the only publisher of its
+// tags was stopped all the time.
+func TestPresence_Settle_unanswered(t *testing.T) {
+	of := func(id string, role directory.Role, since time.Time, set tags.Set) directory.Entry {
+		return directory.Entry{Instance: id, Name: "pub", Host: "pc", Role: role, Since: since, Tags: set}
+	}
+	now := time.Now()
+	long := now.Add(-4 * time.Second)
+	publisher := of("a", directory.Publisher, now.Add(-time.Hour), tags.Of(1, 2))
+	said := func(kind bus.EventKind) []bus.Event {
+		return []bus.Event{{Kind: kind, Peer: &bus.Peer{Instance: "a"}}}
+	}
+	for _, test := range []struct {
+		name   string
+		began  time.Time
+		wanted tags.Set
+		events []bus.Event
+		entry  directory.Entry
+		want   string // in the error; empty: none
+	}{
+		{"one that does not answer", long, tags.Of(1), nil, publisher, "1 publisher refused: pub@pc: it has not answered for 4s"},
+		{"all tags are wanted", long, tags.Set{}, nil, publisher, "it has not answered for 4s"},
+		{"one that came later", now.Add(-time.Hour), tags.Of(1), nil, of("a", directory.Publisher, long, tags.Of(1)), "it has not answered for 4s"},
+		{"a run that is too short for an answer", now.Add(-time.Second), tags.Of(1), nil, publisher, ""},
+		{"one that has just come", now.Add(-time.Hour), tags.Of(1), nil, of("a", directory.Publisher, now.Add(-time.Second), tags.Of(1)), ""},
+		{"a clock that is ahead", long, tags.Of(1), nil, of("a", directory.Publisher, now.Add(time.Hour), tags.Of(1)), ""},
+		{"other tags", long, tags.Of(7), nil, publisher, ""},
+		{"no tags yet", long, tags.Set{}, nil, of("a", directory.Publisher, long, tags.Set{}), ""},
+		{"one that is connected", long, tags.Of(1), said(bus.Connected), publisher, ""},
+		{"one that has ended", long, tags.Of(1), said(bus.Goodbye), publisher, ""},
+		{"a receiver", long, tags.Of(1), nil, of("a", directory.Receiver, long, tags.Of(1)), ""},
+		{"a command that does not look for publishers", time.Time{}, tags.Of(1), nil, publisher, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := session.Presence{Wanted: test.wanted, Began: test.began}
+			for _, e := range test.events {
+				p.See(e)
+			}
+			p.Settle(session.ListedBy(listing{entries: []directory.Entry{test.entry}, contact: now}))
+			got := p.Refusal("publisher")
 			if (got == nil) != (test.want == "") || got != nil && !strings.Contains(got.Error(), test.want) {
 				t.Errorf("got %v, want %q", got, test.want)
 			}

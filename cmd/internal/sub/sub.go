@@ -92,7 +92,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 }
 
 func newRun(c *Command, e *tool.Env) *run {
-	r := &run{cmd: c, env: e, began: time.Now(), console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}), taken: make(chan struct{}), done: make(chan struct{}), presence: session.Presence{Wanted: c.Tags}}
+	r := &run{cmd: c, env: e, began: time.Now(), console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}), taken: make(chan struct{}), done: make(chan struct{}), presence: session.Presence{Wanted: c.Tags, Began: time.Now()}}
 	r.account.tags = make(map[tags.Tag]struct{})
 	return r
 }

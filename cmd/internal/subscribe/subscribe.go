@@ -56,6 +56,9 @@ func MainAs(name string, args []string, s cli.Streams) int {
 		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Log), streams: s,
 		ending: session.NewEnding(), received: make(chan struct{}), hurry: signals.Hurry, presence: session.Presence{Wanted: flags.Tags},
 	}
+	if !flags.Receive { // senders connect by themselves
+		r.presence.Began = time.Now()
+	}
 	r.console.Follow(ctx)
 	r.console.SayWaits()
 	return r.report(r.run(ctx))
