@@ -4,8 +4,10 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +18,9 @@ import (
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
+
+// asks are the parameters of a question.
+var asks = []string{"busiest", "filter", "limit", "offset", "peers", "tags"}
 
 const (
 	maxEntries   = 1000  // in an answer, and the default
@@ -72,7 +77,19 @@ type ask struct {
 // parseAsk reads the query.
 //
 //   - Errors: *queryError.
-func parseAsk(q url.Values) (ask, error) {
+func parseAsk(raw string) (ask, error) {
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return ask{}, &queryError{"query", sanitize.Cut(raw, textBytes), "NAME=VALUE&...: " + err.Error()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if !slices.Contains(asks, name) {
+			return ask{}, &queryError{"parameter", sanitize.Cut(name, textBytes), fmt.Sprintf("one of %v", asks)}
+		}
+		if len(q[name]) > 1 {
+			return ask{}, &queryError{name, sanitize.Cut(strings.Join(q[name], " and "), textBytes), "one value"}
+		}
+	}
 	a := ask{limit: maxEntries, filter: strings.Fields(strings.ToLower(q.Get("filter")))}
 	if v := q.Get("filter"); len(v) > maxFilterBytes {
 		return a, &queryError{"filter", sanitize.Cut(v, 20), fmt.Sprintf("at most %d bytes", maxFilterBytes)}
@@ -103,7 +120,7 @@ func parseAsk(q url.Values) (ask, error) {
 
 // ServeHTTP implements http.Handler.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	question, err := parseAsk(r.URL.Query())
+	question, err := parseAsk(r.URL.RawQuery)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

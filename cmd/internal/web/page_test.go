@@ -185,6 +185,9 @@ func TestWhatIsRefused(t *testing.T) {
 		{"since", "GET", "/live?since=now", nil, 400, `since: got "now", want the number of a frame` + "\n"},
 		{"a filter without end", "GET", "/live?filter=" + strings.Repeat("x", 101), nil, 400, `filter: got "xxxxxxxxxxxxxxxxxxxx...", want at most 100 bytes` + "\n"},
 		{"a number of the API", "GET", "/api/v1/bus?peers=all", nil, 400, `peers: got "all", want a number, 0 or more` + "\n"},
+		{"a parameter that the API does not have", "GET", "/api/v1/bus?tag=7", nil, 400, `parameter: got "tag", want one of [busiest filter limit offset peers tags]` + "\n"},
+		{"a parameter of the API twice", "GET", "/api/v1/bus?tags=7&tags=8", nil, 400, `tags: got "7 and 8", want one value` + "\n"},
+		{"a query of the API that is none", "GET", "/api/v1/bus?tags=7;limit=3", nil, 400, `query: got "tags=7;limit=3", want NAME=VALUE&...: `},
 		{"a filter of the API without end", "GET", "/api/v1/bus?filter=" + strings.Repeat("x", 101), nil, 400, `filter: got "xxx`},
 		{"tags of the API", "GET", "/api/v1/bus?tags=a-b", nil, 400, `tags: got "a-b", want tags: `},
 	}
