@@ -107,7 +107,7 @@ func backendDo(e *bus.BackendError) string {
 
 // listenDo is what to do about a program that announces loopback.
 func listenDo(e *directory.Entry) string {
-	return "start this " + roleOf(e) + " with --listen at an address that the other hosts reach, or with --advertise; if it has --listen 0.0.0.0, its host has no other address now: look after its network"
+	return "start this " + roleOf(e) + " with --listen at an address that the other hosts reach, or with --advertise; if it has --listen 0.0.0.0, its host has no address now that others reach: look after its network"
 }
 
 // greet says what is wrong with one address.

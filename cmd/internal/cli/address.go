@@ -73,7 +73,7 @@ func Place(listen netip.AddrPort, announced []netip.AddrPort, advertised bool) s
 	case advertised:
 		b.WriteString(", which only this host can reach (--advertise)")
 	case listen.Addr().IsUnspecified():
-		b.WriteString(", which only this host can reach: it has no other address")
+		b.WriteString(", which only this host can reach: it has no address that others reach")
 	default:
 		b.WriteString(", which only this host can reach (--listen)")
 	}

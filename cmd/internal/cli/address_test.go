@@ -95,7 +95,7 @@ func TestPlace(t *testing.T) {
 		{"IPv6 loopback", "[::1]:5", addresses("[::1]:5"), false, "[::1]:5, which only this host can reach (--listen)"},
 		{"everywhere", "0.0.0.0:5", addresses("10.0.0.7:5", "127.0.0.1:5"), false, "0.0.0.0:5, announced as 10.0.0.7:5, 127.0.0.1:5"},
 		{"another address is announced", "127.0.0.1:5", addresses("10.0.0.7:5", "10.0.0.8:6"), true, "127.0.0.1:5, announced as 10.0.0.7:5, 10.0.0.8:6"},
-		{"everywhere, on a host without a network", "0.0.0.0:5", addresses("127.0.0.1:5"), false, "0.0.0.0:5, announced as 127.0.0.1:5, which only this host can reach: it has no other address"},
+		{"everywhere, on a host without a network", "0.0.0.0:5", addresses("127.0.0.1:5"), false, "0.0.0.0:5, announced as 127.0.0.1:5, which only this host can reach: it has no address that others reach"},
 		{"everywhere, and loopback is announced", "0.0.0.0:5", addresses("127.0.0.1:5"), true, "0.0.0.0:5, announced as 127.0.0.1:5, which only this host can reach (--advertise)"},
 		{"an address, and loopback is announced", "10.0.0.7:5", addresses("127.0.0.1:6"), true, "10.0.0.7:5, announced as 127.0.0.1:6, which only this host can reach (--advertise)"},
 	} {

@@ -115,7 +115,7 @@ func advice(e bus.Event) string {
 	case e.Kind == bus.Gap && !isLeftOut(e):
 		return ": these messages are lost"
 	case e.Kind == bus.Announced && OnlyLoopback(e.Addresses):
-		return ", which only this host can reach: it has no other address now"
+		return ", which only this host can reach: it has no address now that others reach"
 	default:
 		return ""
 	}

@@ -32,7 +32,7 @@ func deserted(w where, refused int64) string {
 	case !cli.OnlyLoopback(w.announced):
 		return "no subscriber came before the end: --wait-subscribers 1 waits for one"
 	case w.everywhere:
-		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, and this host has no other address: look after its network; --wait-subscribers 1 waits for one", w.announced[0])
+		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, and this host has no address that they reach: look after its network; --wait-subscribers 1 waits for one", w.announced[0])
 	default:
 		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, %s is for these; --wait-subscribers 1 waits for one", w.announced[0], option(w.advertised, " HOST", " HOST:0"))
 	}
@@ -45,7 +45,7 @@ func soFar(subscribers string, none bool, w where) string {
 	case !none || !cli.OnlyLoopback(w.announced):
 		return text
 	case w.everywhere:
-		return text + fmt.Sprintf("; from other hosts none can reach %v, and this host has no other address", w.announced[0])
+		return text + fmt.Sprintf("; from other hosts none can reach %v, and this host has no address that they reach", w.announced[0])
 	default:
 		return text + fmt.Sprintf("; from other hosts none can reach %v (%s)", w.announced[0], option(w.advertised, "", ""))
 	}

@@ -126,7 +126,7 @@ func (r *run) deserted() string {
 	case refused > 0:
 		return fmt.Sprintf("no subscription was accepted: refused %d times, for the reasons above", refused)
 	case cli.OnlyLoopback(r.told.Addresses()) && len(r.cmd.Advertise) == 0 && r.cmd.Listen.Addr().IsUnspecified():
-		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, and this host has no other address: look after its network; --wait-subscribers 1 waits for one", r.told.Addresses()[0])
+		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, and this host has no address that they reach: look after its network; --wait-subscribers 1 waits for one", r.told.Addresses()[0])
 	case cli.OnlyLoopback(r.told.Addresses()):
 		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, --listen HOST:0 is for these; --wait-subscribers 1 waits for one", r.told.Addresses()[0])
 	default:
