@@ -88,7 +88,7 @@ func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
 	if n <= rest {
 		return append(dst, a.begin(t.chunk, t)), true
 	}
-	if rest < max(a.size/WasteShare, MinPiece) || n <= a.size && a.plenty(t) {
+	if rest < max(a.size/WasteShare, MinPiece) || n <= a.size && !t.reserved && a.Plenty() {
 		rest = 0
 	}
 	buffers := (n - rest + a.size - 1) / a.size
@@ -111,11 +111,9 @@ func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
 	return append(dst, x), true
 }
 
-// plenty reports whether there is so much memory that the rest of a buffer may be left to others, for a run in one piece: a
-// subscriber within the host reads that where it is, and would copy several pieces into one. mu is held.
-func (a *Arena) plenty(t *Tail) bool {
-	return !t.reserved && 2*a.pool.Free() > a.pool.Buffers()
-}
+// Plenty reports whether there is so much memory that the rest of a buffer may be left to others, for a run in one piece: a
+// subscriber within the host reads that where it is, and would copy several pieces into one.
+func (a *Arena) Plenty() bool { return 2*a.pool.Free() > a.pool.Buffers() }
 
 // scrape is Take without enough buffers: it takes the rests of others. mu is held.
 func (a *Arena) scrape(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {

@@ -78,10 +78,7 @@ func (fan *Fanout) noRoom() error {
 
 // tryBorrow returns a loan, nil if there is no memory.
 func (fan *Fanout) tryBorrow(n int) *Loan {
-	b, front := &fan.borrowed, 0
-	if fan.lends(n) && n+frontBytes <= fan.cfg.PageBytes {
-		front = frontBytes
-	}
+	b, front := &fan.borrowed, fan.frontOf(n)
 	size := int64(max(front+n, 1))
 	if b.held.Add(size) > fan.lossyBytes { // half of the pool: the rest is for messages that wait
 		b.held.Add(-size)
@@ -109,6 +106,17 @@ func (fan *Fanout) tryBorrow(n int) *Loan {
 	piece.Mem = piece.Mem[: front+n : front+n]
 	l.piece, l.front, l.size = piece, front, size
 	return l
+}
+
+// frontOf returns how much memory a loan of n bytes has for the header of its page. It is none if the loan is going to be
+// copied, or fills a page. Nor is there any if fewer such loans fit into a buffer with it, unless memory is plenty: a pool takes as
+// many of half a page as it has halves of pages.
+func (fan *Fanout) frontOf(n int) int {
+	with := fan.cfg.PageBytes / (frontBytes + n)
+	if !fan.lends(n) || with == 0 || with < fan.cfg.PageBytes/n && !fan.arena.Plenty() {
+		return 0
+	}
+	return frontBytes
 }
 
 // Data returns the memory of a loan, nil if it is over.

@@ -70,3 +70,28 @@ func TestBorrowedMemoryComesBack(t *testing.T) {
 		t.Errorf("in the end %d bytes are lent", held)
 	}
 }
+
+// The room for headers does not halve what the pool takes: loans that fill a buffer together do so when memory is short.
+func TestFanout_Borrow_manyFitWhenMemoryIsShort(t *testing.T) {
+	const pageBytes, pages = 4096, 16
+	for _, share := range []int{1, 2, 4, lentShare} {
+		fan := newFanoutOf(t, pages)
+		fan.cfg.PageBytes, fan.cfg.MaxMessageBytes = pageBytes, pageBytes
+		var all []*Loan
+		for {
+			l, _, err := fan.Borrow(pageBytes / share)
+			if err != nil {
+				break
+			}
+			all = append(all, l)
+			fan.borrowed.held.Add(-l.size) // as if it were published, and waited for a subscriber
+		}
+		if got, least := len(all), share*pages*3/4; got < least {
+			t.Errorf("got %d loans of a page / %d in %d pages, want at least %d", got, share, pages, least)
+		}
+		for _, l := range all {
+			fan.borrowed.held.Add(l.size)
+			l.end(true)
+		}
+	}
+}
