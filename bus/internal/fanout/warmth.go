@@ -9,6 +9,7 @@ package fanout
 const (
 	trialEvery = 16 // of so many runs one is filled the other way
 	warmGain   = 16 // clearing must save one part of so many
+	meanOf     = 8  // about so many runs
 )
 
 // warmth decides whether memory is cleared before it is filled. Its user guards it.
@@ -44,7 +45,7 @@ func (w *warmth) better() int {
 }
 
 // end notes how long it took until so many bytes were filled. A goroutine may have lost its processor meanwhile:
-// so the time counts for twice the usual one at most.
+// so the time counts for twice the usual one at most, and a little more: the mean of next to nothing grows, too.
 func (w *warmth) end(f filling, now int64, bytes int) {
 	if f.began == 0 || bytes == 0 {
 		return
@@ -55,5 +56,5 @@ func (w *warmth) end(f filling, now int64, bytes int) {
 		*cost = took
 		return
 	}
-	*cost += (min(took, 2**cost) - *cost) / 8
+	*cost += (min(took, 2**cost+meanOf) - *cost) / meanOf
 }

@@ -94,3 +94,13 @@ func TestStream_measuresFilling(t *testing.T) {
 		t.Errorf("got %+v of lone messages, want nothing", quiet.s.warmth)
 	}
 }
+
+// A cost that was next to nothing grows when filling takes its time: a loan may be published as it is, and the next one be filled.
+func TestWarmth_growsFromNothing(t *testing.T) {
+	var w warmth
+	w.fill(10*trialEvery, 0, 0)
+	w.fill(200*trialEvery, 9000, 6000)
+	if w.better() != 1 {
+		t.Errorf("got costs of %v, want 9000 and 6000", w.cost)
+	}
+}
