@@ -7,6 +7,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/session"
@@ -17,6 +18,7 @@ func (r *run) stop(ctx context.Context) error {
 	r.lastPositions()
 	ending, cancel := context.WithTimeout(context.Background(), unsubscribeTime)
 	defer cancel()
+	left := time.Now()
 	r.onLoop(r.beginLeave)
 	// A publisher that is stopped does not answer, and is not waited for.
 	if err := r.subscription.Unsubscribe(ending); err == nil {
@@ -33,7 +35,7 @@ func (r *run) stop(ctx context.Context) error {
 	}
 	r.silent = listed.Silent()
 	r.onLoop(func() {
-		r.presence.Settle(listed)
+		r.presence.Settle(listed, left)
 		r.intake.end(r.stopped())
 	})
 	return errors.Join(r.ending.Err(), closed, r.finish(ctx))

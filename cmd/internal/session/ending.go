@@ -4,16 +4,20 @@
 // publishers there are, and why a run ends.
 package session
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Ending is why a run ends: the first reason counts.
 //
-// Threads: any. Reason and Err may be called once Done is closed, or on the thread of End.
+// Threads: any. Reason, Err and Time may be called once Done is closed, or on the thread of End.
 type Ending struct {
 	once   sync.Once
 	done   chan struct{}
 	reason string
 	err    error
+	time   time.Time
 }
 
 // NewEnding returns the ending of a run that goes on.
@@ -24,7 +28,7 @@ func NewEnding() *Ending { return &Ending{done: make(chan struct{})} }
 //   - err: nil if it is an orderly end.
 func (e *Ending) End(reason string, err error) {
 	e.once.Do(func() {
-		e.reason, e.err = reason, err
+		e.reason, e.err, e.time = reason, err, time.Now()
 		close(e.done)
 	})
 }
@@ -44,6 +48,9 @@ func (e *Ending) Ended() bool {
 
 // Reason returns the reason; "" if there is none.
 func (e *Ending) Reason() string { return e.reason }
+
+// Time returns when the run has ended.
+func (e *Ending) Time() time.Time { return e.time }
 
 // Err returns what failed; nil if it is an orderly end.
 func (e *Ending) Err() error { return e.err }

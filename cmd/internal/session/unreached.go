@@ -36,13 +36,14 @@ const answerTime = 2 * time.Second
 // Settle is called once, at the end: a publisher that the directory still has, and that could not
 // be connected to, refuses what is wanted as one that denies it. So does one that has not answered for the whole
 // run, as a process that is stopped. A dead one is not listed any more.
-func (p *Presence) Settle(l Listed) {
-	now := time.Now()
+//
+//   - ended: when publishers were looked for no more. What came later, while output was written, could not answer.
+func (p *Presence) Settle(l Listed, ended time.Time) {
 	for i := range l.entries {
 		e := &l.entries[i]
 		d := p.unreached[e.Instance]
 		if d == nil {
-			d = p.unanswered(e, now)
+			d = p.unanswered(e, ended)
 		}
 		if d != nil && p.denials.of[e.Instance] == nil {
 			p.denials.add(e.Instance, d)
@@ -52,13 +53,13 @@ func (p *Presence) Settle(l Listed) {
 }
 
 // unanswered returns what a publisher of which nothing is known but its entry keeps back, or nil.
-func (p *Presence) unanswered(e *directory.Entry, now time.Time) *denial {
+func (p *Presence) unanswered(e *directory.Entry, ended time.Time) *denial {
 	_, met := p.met[e.Instance]
 	since := p.Began
 	if e.Since.After(since) {
 		since = e.Since
 	}
-	switch waited := now.Sub(since); {
+	switch waited := ended.Sub(since); {
 	case p.Began.IsZero(), met, len(p.met) == maxMet, waited < answerTime, e.Role != directory.Publisher, !p.wants(e.Tags):
 		return nil
 	default:

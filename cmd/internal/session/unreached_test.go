@@ -62,7 +62,7 @@ func TestWhatCouldNotBeReachedIsNotThere(t *testing.T) {
 			for _, e := range test.events {
 				p.See(e)
 			}
-			p.Settle(session.ListedBy(test.at))
+			p.Settle(session.ListedBy(test.at), time.Now())
 			got := errors.Join(p.Refusal("publisher"), session.ListedBy(test.at).Silent())
 			if (got == nil) != (test.want == "") || got != nil && !strings.Contains(got.Error(), test.want) {
 				t.Errorf("got %v, want %q", got, test.want)
@@ -101,6 +101,7 @@ func TestPresence_Settle_unanswered(t *testing.T) {
 		{"no tags yet", long, tags.Set{}, nil, of("a", directory.Publisher, long, tags.Set{}), ""},
 		{"one that is connected", long, tags.Of(1), said(bus.Connected), publisher, ""},
 		{"one that has ended", long, tags.Of(1), said(bus.Goodbye), publisher, ""},
+		{"one whose answer may have been dropped", long, tags.Of(1), []bus.Event{{Kind: bus.Problem, Err: &bus.EventsDroppedError{Events: 1}}}, publisher, ""},
 		{"a receiver", long, tags.Of(1), nil, of("a", directory.Receiver, long, tags.Of(1)), ""},
 		{"a command that does not look for publishers", time.Time{}, tags.Of(1), nil, publisher, ""},
 	} {
@@ -109,11 +110,23 @@ func TestPresence_Settle_unanswered(t *testing.T) {
 			for _, e := range test.events {
 				p.See(e)
 			}
-			p.Settle(session.ListedBy(listing{entries: []directory.Entry{test.entry}, contact: now}))
+			p.Settle(session.ListedBy(listing{entries: []directory.Entry{test.entry}, contact: now}), now)
 			got := p.Refusal("publisher")
 			if (got == nil) != (test.want == "") || got != nil && !strings.Contains(got.Error(), test.want) {
 				t.Errorf("got %v, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// A run of a second whose output takes a minute to be written has looked for publishers for a second.
+func TestPresence_Settle_afterTheOutputIsWritten(t *testing.T) {
+	ended := time.Now().Add(-time.Minute)
+	for name, since := range map[string]time.Time{"was there all the time": ended.Add(-time.Hour), "came after the end": ended.Add(time.Second)} {
+		p := session.Presence{Began: ended.Add(-time.Second)}
+		p.Settle(session.ListedBy(listing{entries: []directory.Entry{{Instance: "a", Since: since, Tags: tags.Of(1)}}}), ended)
+		if err := p.Refusal("publisher"); err != nil {
+			t.Errorf("a publisher that %s: got %v, want nothing of it", name, err)
+		}
 	}
 }

@@ -49,11 +49,12 @@ type run struct {
 
 	publishers int // connected at the end
 
-	began time.Time
-	taken chan struct{} // closed when nothing more is taken from the bus
-	done  chan struct{} // closed at the end
-	ended string        // why it has ended
-	err   error         // nil if that is no failure
+	began   time.Time
+	taken   chan struct{} // closed when nothing more is taken from the bus
+	done    chan struct{} // closed at the end
+	ended   string        // why it has ended
+	endedAt time.Time
+	err     error // nil if that is no failure
 }
 
 // account is what the command has seen and not shown itself. The goroutine that takes
@@ -109,7 +110,7 @@ func (r *run) run(ctx context.Context) error {
 	stats := r.subscriber.Stats()
 	err = errors.Join(err, r.subscriber.Close())
 	if r.directory != nil && err == nil && r.ended == "time" { // else it was asked to stop before
-		r.presence.Settle(session.ListedBy(r.directory))
+		r.presence.Settle(session.ListedBy(r.directory), r.endedAt)
 	}
 	return r.report(r.summary(stats), err)
 }
@@ -156,6 +157,7 @@ func (r *run) show(ctx context.Context) {
 		r.outputEnded(err)
 		shown <- nil
 	}
+	r.endedAt = time.Now()
 	close(r.done)
 	<-told
 	r.publishers = r.subscriber.Stats().Publishers

@@ -66,7 +66,7 @@ func (r *run) report(err error) int {
 	}
 	r.sayLosses()
 	if ended := r.ending.Reason(); err == nil && ended != "signal" && ended != "closed output" { // else it was asked to stop before
-		r.presence.Settle(r.listed)
+		r.presence.Settle(r.listed, r.ending.Time())
 	}
 	sum := r.summary()
 	if err == nil {
