@@ -88,7 +88,7 @@ func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
 	if n <= rest {
 		return append(dst, a.begin(t.chunk, t)), true
 	}
-	if rest < max(a.size/WasteShare, MinPiece) || n <= a.size && !t.reserved && a.Plenty() {
+	if rest < max(a.size/WasteShare, MinPiece) || n <= a.size && !t.reserved && a.plenty() {
 		rest = 0
 	}
 	buffers := (n - rest + a.size - 1) / a.size
@@ -113,7 +113,17 @@ func (a *Arena) Take(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {
 
 // Plenty reports whether there is so much memory that the rest of a buffer may be left to others, for a run in one piece: a
 // subscriber within the host reads that where it is, and would copy several pieces into one.
-func (a *Arena) Plenty() bool { return 2*a.pool.Free() > a.pool.Buffers() }
+func (a *Arena) Plenty() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.plenty()
+}
+
+// plenty is Plenty. A rest beside a run that stays is used once, and is not free before that is: so all rests are not more than the
+// part of the pool that is left unused without it. mu is held.
+func (a *Arena) plenty() bool {
+	return 2*a.pool.Free() > a.pool.Buffers() && WasteShare*a.left < a.size*a.pool.Buffers()
+}
 
 // scrape is Take without enough buffers: it takes the rests of others. mu is held.
 func (a *Arena) scrape(dst []Piece, t *Tail, n int) (pieces []Piece, ok bool) {

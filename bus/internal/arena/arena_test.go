@@ -259,12 +259,15 @@ func TestArena_Take_onePieceWhilePlenty(t *testing.T) {
 	var tail Tail
 	bytes := 0
 	for n := range buffers * size / message {
-		free := a.pool.Free()
+		free, plenty := a.pool.Free(), a.Plenty()
 		run, ok := a.Take(nil, &tail, message)
 		if !ok {
 			t.Fatalf("message %d: no memory, with %d bytes written of %d", n, bytes, buffers*size)
 		}
-		if plenty := 2*free > buffers; plenty && len(run) > 1 {
+		if n < 3 && !plenty {
+			t.Errorf("message %d: memory is short, with %d of %d buffers free", n, free, buffers)
+		}
+		if plenty && len(run) > 1 {
 			t.Errorf("message %d: got %d pieces with %d of %d buffers free, want 1", n, len(run), free, buffers)
 		}
 		written := message
@@ -296,5 +299,42 @@ func TestArena_Take_reservedIsNotWasted(t *testing.T) {
 	}
 	if used := buffers - a.pool.Free(); used != reserved {
 		t.Errorf("got %d buffers in use, want the reserved ones, %d", used, reserved)
+	}
+}
+
+// Streams that stall leave the others what they do not hold: what lies unused beside their messages, in their buffers, is used only
+// once, as those do not become free.
+func TestArena_Take_stalledStreamsLeaveTheRest(t *testing.T) {
+	const size, buffers, message, lanes, queue = 1000, 64, 550, 13, 4000 // 12,000 bytes are left
+	a := newArena(t, buffers, size)
+	take := func(tail *Tail) []Piece {
+		run, ok := a.Take(nil, tail, message)
+		if !ok {
+			return nil
+		}
+		written := message
+		for _, x := range run[:len(run)-1] {
+			written -= len(x.Mem)
+		}
+		a.Written(tail, written)
+		return run
+	}
+	for range lanes {
+		tail := new(Tail)
+		for bytes := message; bytes <= queue; bytes += message {
+			if take(tail) == nil {
+				t.Fatal("no memory for messages that wait")
+			}
+		}
+	}
+	var tail Tail
+	for n := range 10 * buffers {
+		run := take(&tail)
+		if run == nil {
+			t.Fatalf("no memory for message %d of the others, with %d of %d buffers free and %d bytes in rests", n, a.pool.Free(), buffers, a.left)
+		}
+		for _, x := range run {
+			x.Chunk.Release()
+		}
 	}
 }

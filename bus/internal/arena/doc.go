@@ -15,6 +15,7 @@
 // to the pool with the last run, and the next run begins another.
 //
 // A message that is larger than the rest goes into another buffer. While more than half of the pool
-// is free it lies there in one piece, so that a subscriber within the host reads it where it is. Otherwise less than an
-// eighth of a buffer is left unused, since a larger rest takes the first part of the message.
+// is free, and less than an eighth of it lies in rests, the message is there in one piece, so that a subscriber within the host
+// reads it where it is. Otherwise less than an eighth of a buffer is left unused, since a larger rest takes the first part of
+// the message.
 package arena
