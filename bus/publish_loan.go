@@ -52,7 +52,7 @@ func (handle *Publisher) Loan(tag tags.Tag, size int) (Loan, error) {
 //
 //go:noinline
 func (handle *Publisher) LoanContext(ctx context.Context, tag tags.Tag, size int) (l Loan, err error) {
-	p := publisherOf(handle)
+	p, size := publisherOf(handle), max(size, 0)
 	if l, err = p.loan(tag, size); err != ErrNoResources { //nolint:errorlint // loan returns it bare
 		return l, err
 	}
@@ -70,9 +70,7 @@ func (p *publisherImpl) loan(tag tags.Tag, size int) (Loan, error) {
 	if p.closer.Begun() {
 		return Loan{}, ErrClosed
 	}
-	if size < 0 {
-		size = 0
-	}
+	size = max(size, 0)
 	of, turn, err := p.fan.Borrow(size)
 	switch err {
 	case nil:

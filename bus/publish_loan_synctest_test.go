@@ -102,6 +102,16 @@ func TestLoan_theirNumberIsBounded(t *testing.T) {
 		if _, err := p.LoanContext(short, 1, 4096); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want that it was late", err)
 		}
+		go func() {
+			time.Sleep(time.Second)
+			loans[1].Abort()
+		}()
+		none, err := p.LoanContext(t.Context(), 1, -1) // as Loan takes it: of no bytes
+		must(t, err)
+		if len(none.Data()) != 0 {
+			t.Errorf("got %d bytes of a negative size, want none", len(none.Data()))
+		}
+		none.Abort()
 		l.Abort()
 		for _, l := range loans {
 			l.Abort()
