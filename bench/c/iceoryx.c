@@ -102,8 +102,9 @@ static void serve(void) {
     close(out[1]);
     FILE *lines = fdopen(out[0], "r");
     char line[256];
-    while (fgets(line, sizeof line, lines))
-        if (strstr(line, "ready")) break;
+    bool ready = false;
+    while (!ready && fgets(line, sizeof line, lines)) ready = strstr(line, "ready") != NULL;
+    if (!ready) fail("iox-roudi has ended"); // another one may run
     say_listening("iceoryx");
     await_quit();
     kill(daemon, SIGTERM);
