@@ -51,7 +51,7 @@ func Cold(run ...Piece) bool {
 	return false
 }
 
-// Warm prepares what is cold of a run that is going to be filled, before anything is written. Who waits for a lock of its
+// Warm prepares what is cold of a run that is going to be filled, before anything is written. What waits for a lock of its
 // caller, as the mutex of a stream, waits for that too: some 50 µs at most.
 //
 // Message by message memory comes back from another cache line by line, and the lock of each message waits for that. To
