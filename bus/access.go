@@ -98,20 +98,6 @@ func outsideOf(err error) error {
 	return err
 }
 
-// refusedEvent returns the event for a refusal, and reports whether it is to be told now.
-//
-//   - err: one without an *AccessError is always told.
-//   - peer: at the other end.
-//   - proved: which one it is; nil without Access.
-func refusedEvent(d *door.Door, err error, peer *Peer, proved *identity.Peer) (e Event, tell bool) {
-	refused := (*AccessError)(nil)
-	if !errors.As(err, &refused) {
-		return Event{Kind: Refused, Peer: peer, Err: err}, true
-	}
-	told, due := d.Tell(door.Refusal(*refused), proved)
-	return Event{Kind: Refused, Peer: peer, Tags: told.Tags, Err: (*AccessError)(&told)}, due
-}
-
 // ErrWrongSigner is matched by every *SignerError.
 var ErrWrongSigner = errors.New("bus: another peer answers than the one that has signed the entry of the directory")
 

@@ -3,7 +3,6 @@
 package bus
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -11,12 +10,9 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/announce"
-	"tagbus/bus/internal/listen"
 	"tagbus/bus/internal/tagset"
-	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/validate"
-	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -141,56 +137,3 @@ func entryEvent(news announce.News) Event {
 	}
 	panic(fmt.Sprintf("bus: news of an entry of a type that is not known: %T", news))
 }
-
-// onEntry returns what tells of the entry of this side.
-//
-//   - event: on the loop.
-func onEntry(loop netio.Loop, event func(Event)) func(announce.News) {
-	return func(news announce.News) { loop.Post(func() { event(entryEvent(news)) }) }
-}
-
-// announcement is where a publisher or a receiver listens, and what the directory says of that.
-type announcement struct {
-	announce.Entry
-	listen netio.ListenEndpoint // by the last backend, the first one if it has several; nil before
-}
-
-// announcing is what a publisher or a receiver brings to its announcement.
-type announcing struct {
-	backends ways.Backends
-	loop     netio.Loop
-	cfg      *Listening
-	monitor  netip.AddrPort
-	params   netio.Params // of the connections
-	trouble  *announce.Trouble
-	event    func(Event) // on the loop
-}
-
-// serve listens by all backends, and announces that in dir.
-//
-//   - entry: without its backend and addresses.
-//   - Errors: ErrInvalidConfig, wrapped; *netio.OpError; those of announce.Entry.Start.
-func (a *announcement) serve(dir directory.Directory, x announcing, entry directory.Entry) error {
-	places := listen.Places{Default: listen.Place{Listen: x.cfg.Listen, Advertise: x.cfg.Advertise}}
-	for _, at := range x.cfg.Also {
-		places.Also = append(places.Also, listen.Place(at))
-	}
-	listeners, at, err := places.Open(x.backends, x.params, func(backend string, err error) {
-		x.loop.Post(func() { x.event(Event{Kind: Problem, Err: &WayError{backend, err}}) })
-	})
-	if errors.As(err, new(*listen.BackendError)) {
-		err = fmt.Errorf("%w: %w", ErrInvalidConfig, err)
-	}
-	if err != nil {
-		return err
-	}
-	a.listen = at
-	entry.Backend = netio.Kind(x.backends.Last().Name())
-	return a.Start(dir, announce.Instance{
-		Reach: advertise.Reach{Listeners: listeners, Monitor: x.monitor}, Host: x.cfg.host,
-		Trouble: x.trouble, Tell: onEntry(x.loop, x.event),
-	}, entry)
-}
-
-// addr returns the address at which it listens.
-func (a *announcement) addr() netip.AddrPort { return a.listen.Addr() }

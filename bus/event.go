@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 
-	"tagbus/bus/internal/closer"
-	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/internal/sanitize"
-	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -158,14 +155,6 @@ func (e Event) String() string {
 		s += ": " + sanitize.Error(e.Err)
 	}
 	return s
-}
-
-// newEvents returns the queue of the events of a publisher or subscriber, which reports
-// them to onEvent.
-func newEvents(loop netio.Loop, c *closer.Closer, onEvent func(Event)) *events.Queue[Event] {
-	return events.New(loop.Post,
-		func(e Event) { c.Call(func() { onEvent(e) }) },
-		func(dropped uint64) Event { return Event{Kind: Problem, Err: &EventsDroppedError{Events: dropped}} })
 }
 
 // shortSet keeps a line about a large set readable.

@@ -46,7 +46,7 @@ func HeldOf(p *Publisher) (h Held) {
 		defer publisherOf(p).fan.Mu.Unlock()
 		h = Held{
 			Connections: len(publisherOf(p).connections), Lanes: publisherOf(p).fan.Shape().Lanes, Seats: publisherOf(p).seats.Len(),
-			Groups: publisherOf(p).groups.Len(), GroupBytes: publisherOf(p).groups.Held(), Jobs: publisherOf(p).work.Waiting(), Observers: publisherOf(p).observers.Observers(),
+			Groups: publisherOf(p).groups.Len(), GroupBytes: publisherOf(p).groups.Held(), Jobs: publisherOf(p).work.Waiting(), Observers: publisherOf(p).desk.Observers.Observers(),
 		}
 	}) {
 		return h

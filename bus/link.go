@@ -49,9 +49,8 @@ type link struct {
 	dialed    bool      // by this side: the peer may be idle, and acknowledges pages
 	peer      *Peer
 	who       door.Peer          // which one it is, and what it may do
-	barred    bool               // Access has not let it in: that is told, and its end is not
 	grace     alarm.Alarm        // until it has ended what it may no longer have
-	deadline  heartbeat.Deadline // for the hello, and then for a subscription
+	deadline  heartbeat.Deadline // for a subscription
 	events    events.Conn
 	tasks     workqueue.Line
 	exit      *fanout.Exit // of out; nil before unroute
@@ -84,13 +83,6 @@ func (l *link) refuse(reason error) {
 	}
 	l.closeAfter(b, reason)
 	l.refused(reason)
-}
-
-// leave closes the connection once a last message is sent, and reports the reason. Loop
-// only.
-func (l *link) leave(last []byte, reason error) {
-	l.closeAfter(last, reason)
-	l.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }
 
 // closeAfter closes the connection once a last message is sent. Loop only.

@@ -32,7 +32,7 @@ type outlet struct {
 func newOutlet(s *senderImpl) *outlet {
 	out := &outlet{sender: s}
 	s.dialer.Prepare(&out.contact.Contact, out)
-	out.contact.report, out.contact.own, out.contact.host, out.contact.ours = s.pub.event, s.pub.instance, s.pub.host, s.pub.backends
+	out.contact.report, out.contact.own = s.pub.event, &s.pub.side
 	return out
 }
 
@@ -137,6 +137,8 @@ func (out *outlet) established(ep netio.Endpoint) {
 	p := out.sender.pub
 	l := p.newLink(ep)
 	l.dialed, out.link = true, l
+	p.users.Add(1)
+	p.take(l)
 	out.sender.dialed[l] = out
 	if err := out.enter(); err != nil { // before anything is said of this side
 		out.fail(err)

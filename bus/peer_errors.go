@@ -48,16 +48,16 @@ func (e *LoopbackError) Unwrap() error { return e.Err }
 // the peer announces itself to its own host only; a *BackendError if this program has no other way to it than
 // one within the host.
 func (c *peerContact) explain(err error) error {
-	if c.ours.OnlyWithin(c.entry) {
+	if c.own.backends.OnlyWithin(c.entry) {
 		if errors.Is(err, netio.ErrElsewhere) {
 			err = nil
 		}
-		return &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names(), err}
+		return &BackendError{c.entry.Role, ways.Text(c.entry), c.own.backends.Names(), err}
 	}
-	if len(c.Addresses) == 0 || !c.ours.OnlyLoopback(c.entry, c.host) {
+	if len(c.Addresses) == 0 || !c.own.backends.OnlyLoopback(c.entry, c.own.hello.Host) {
 		return err
 	}
-	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addresses: c.entry.Addresses, Err: err}
+	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.own.hello.Host, Addresses: c.entry.Addresses, Err: err}
 }
 
 // SizeError reports that one side of a connection may send more at once than the other one takes. That

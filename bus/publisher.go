@@ -5,31 +5,21 @@ package bus
 import (
 	"errors"
 	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nuid"
-
 	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
-	"tagbus/bus/internal/announce"
-	"tagbus/bus/internal/closer"
-	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/ending"
-	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
-	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
-	"tagbus/bus/internal/observe"
+	"tagbus/bus/internal/reception"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/toptags"
-	"tagbus/bus/internal/ways"
 	"tagbus/bus/internal/workqueue"
-	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -57,20 +47,14 @@ func publisherOf(handle *Publisher) *publisherImpl { return handle.is.(*publishe
 type publisherImpl struct {
 	Publisher // as its user has it
 
+	side
+	cfg        PublisherConfig
 	fan        fanout.Fanout // its Mu guards what is marked so here
 	pool       *netio.Pool
-	maxRemoved int // tags that it remembers
-
-	cfg        PublisherConfig
-	instance   string
-	host       string
-	role       string    // of this side, in its hello
-	ownership  ownership // of tags
-	backend    netio.Backend
-	backends   ways.Backends // of which it consists
-	loop       netio.Loop
-	entry      announcement // of a sender: none
-	announcing sync.Mutex   // around changes of fan.served and of the tags of the entry; before fan.Mu
+	maxRemoved int        // tags that it remembers
+	ownership  ownership  // of tags
+	action     acl.Action // of those that may come in
+	announcing sync.Mutex // around changes of fan.served and of the tags of the entry; before fan.Mu
 
 	// Guarded by fan.Mu.
 	links        map[*link]struct{} // of subscribers that are admitted
@@ -81,29 +65,14 @@ type publisherImpl struct {
 	// Loop only.
 	connections map[*link]struct{}          // all, also those that are not admitted
 	newest      admission.Succession[*link] // of the subscribers that have dialed
-	events      *events.Queue[Event]
 	groups      group.Groups[*link]
-	guests      admission.Guests[*link] // not seated yet
-	seats       admission.Seats[*link]  // of subscribers that have not been told to give way
-	heart       heartbeat.Clock
-	observers   *observe.Server
-	alarms      alarm.Clock // of all that has its time, except pages
-	work        workqueue.Queue
-	turns       workqueue.Turns // of the tasks of links
-	door        door.Door       // who may come in
-	action      acl.Action      // of those that do
-	failure     error           // why the publisher ends, for its subscribers; nil if it has not failed
+	seats       admission.Seats[*link] // of subscribers that have not been told to give way
+	turns       workqueue.Turns        // of the tasks of links
+	failure     error                  // why the publisher ends, for its subscribers; nil if it has not failed
 
-	strangers, silent, stalled atomic.Uint64 // connections
-	broken                     snapshot.Endings
-
-	trouble announce.Trouble // of the entry, or of that among the clients
-
-	watch  *toptags.Watch // over the tags
-	opened time.Time      // does not change
-
-	users  atomic.Int32 // of the memory: connections, and the publisher
-	closer *closer.Closer
+	stalled atomic.Uint64  // connections
+	watch   *toptags.Watch // over the tags
+	users   atomic.Int32   // of the memory: connections, and the publisher
 }
 
 // NewPublisher opens a publisher: it listens for subscribers and announces its
@@ -120,12 +89,14 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	if err := self(cfg.Access, acl.Publish, cfg.Tags); err != nil {
 		return nil, err
 	}
-	p, err := newPublisher(open, func(p *publisherImpl) netio.Handler { return publisherHandler{p} }, cfg.withDefaults(), nil)
+	p, err := newPublisher(open, "", func(p *publisherImpl) netio.Handler { return publisherHandler{p} }, cfg.withDefaults(), nil)
 	if err != nil {
 		return nil, err
 	}
 	if err = p.start(); err == nil {
-		err = p.serve(dir)
+		err = p.listen(dir, &p.cfg.Listening, p.params(), directory.Entry{
+			Tags: p.cfg.Tags, PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes, Since: time.Now(),
+		})
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -135,37 +106,33 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 
 // newPublisher makes a publisher with its backend and its memory. cfg has its defaults.
 //
+//   - role: in its hello.
 //   - handler: returns what the backend reports to.
 //   - unowned: the error for a tag that no connection wants; nil: the message is dropped.
 //   - Errors: those of open; as fanout.Memory.Check and Make.
-func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler, cfg PublisherConfig, unowned error) (*publisherImpl, error) {
+func newPublisher(open netio.Opener, role string, handler func(*publisherImpl) netio.Handler, cfg PublisherConfig, unowned error) (*publisherImpl, error) {
 	if err := cfg.memory().Check(); err != nil {
 		return nil, err
 	}
 	p := &publisherImpl{
 		cfg:         cfg,
-		instance:    nuid.Next(),
-		opened:      time.Now(),
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
-		closer:      closer.New(),
 		ownership:   shared{},
 		action:      acl.Subscribe,
-		door:        doorTo(cfg.Access),
 	}
 	p.is = p
+	p.init(&p.cfg.Common, role)
+	p.hello.MaxMessageBytes = subscription.TakesDropped
 	p.users.Store(1)
 	p.watch = toptags.New(&p.fan)
 	p.accounts.Clock = &p.fan.Second
 	p.ending = ending.New(&p.accounts, returnTime)
 	p.maxRemoved = maxRemovedTags
 	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
-	var err error
-	if p.backend, err = open(handler(p)); err != nil {
+	if err := p.open(open, handler(p)); err != nil {
 		return nil, err
 	}
-	p.loop = p.backend.Loop()
-	p.backends = ways.Of(p.backend)
 	// A process that maps the pool can read all of it. Where Access decides what peers may have, each gets
 	// its own copy in the memory of its connection.
 	pool, cache, err := cfg.memory().Make(p.backends.Shares() && cfg.Access == nil)
@@ -181,26 +148,21 @@ func newPublisher(open netio.Opener, handler func(*publisherImpl) netio.Handler,
 		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.Call,
 		LossError: func(cause subscription.Cause) error { return gapCauses[cause] },
 	})
-	p.host, _ = os.Hostname() // only for people
 	return p, nil
 }
 
 // start begins what a publisher does by itself.
 func (p *publisherImpl) start() (err error) {
-	p.door.Open(p.loop.Post, &p.alarms, p.reviewAccess)
-	p.work = workqueue.New(p.loop.Post)
 	p.turns = p.work.Turns()
-	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
+	p.hello.Limited = p.door.Asks() && p.action == acl.Subscribe
+	p.receive(reception.Config{Action: p.action, Most: p.cfg.MaxSubscribers, Enter: p.enter, Ended: p.ended, Describe: p.State})
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
 	}
-	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
-		return err
+	if err = p.begin(p.reviewAccess, p.onTick); err == nil {
+		p.fan.Second.Start(&p.alarms, p.loop.Post)
 	}
-	p.fan.Second.Start(&p.alarms, p.loop.Post)
-	p.observers = newObservers(p.loop, &p.alarms, p.cfg.Access, p.State, p.event)
-	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
-	return nil
+	return err
 }
 
 // params returns what the connections to subscribers must be able to do.
@@ -212,26 +174,13 @@ func (p *publisherImpl) params() netio.Params {
 	}
 }
 
-// serve listens, and announces that in dir.
-func (p *publisherImpl) serve(dir directory.Directory) error {
-	return p.entry.serve(dir, announcing{p.backends, p.loop, &p.cfg.Listening, p.cfg.Monitor, p.params(), &p.trouble, p.event}, directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(), Tags: p.cfg.Tags,
-		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes, Since: time.Now(),
-	})
-}
-
 // Addr returns the address on which the publisher listens, with the real port: the first one of
 // the last backend, if it has several.
 //
 //go:noinline
-func (handle *Publisher) Addr() netip.AddrPort { return publisherOf(handle).entry.addr() }
+func (handle *Publisher) Addr() netip.AddrPort { return publisherOf(handle).addr() }
 
 // Instance returns the publisher's id: a nuid, new for every Publisher.
 //
 //go:noinline
 func (handle *Publisher) Instance() string { return publisherOf(handle).instance }
-
-// event reports e soon, on the loop, where no lock is held. Loop only.
-func (p *publisherImpl) event(e Event) {
-	p.events.Add(e, nil)
-}

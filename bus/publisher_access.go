@@ -138,7 +138,7 @@ func (l *link) subscribedTo(before tags.Set) tags.Set {
 
 // refused tells of a refusal, unless that was told lately.
 func (l *link) refused(reason error) {
-	if e, tell := refusedEvent(&l.pub.door, reason, l.peer, l.who.Identity()); tell {
+	if e, tell := l.pub.side.refused(reason, l.peer, l.who.Identity()); tell {
 		l.event(e)
 	}
 }

@@ -14,20 +14,6 @@ import (
 // host returns the address that a connection comes from.
 func (l *link) host() netip.Addr { return l.ep.Remote().Addr().Unmap() }
 
-// greet makes a new connection a guest.
-func (p *publisherImpl) greet(l *link) {
-	most := max(minGuests, p.cfg.MaxSubscribers)
-	oldest, gaveWay := p.guests.Greet(l, most)
-	if !gaveWay {
-		return
-	}
-	oldest.deadline.Met()
-	if oldest.state == linkHello {
-		p.event(Event{Kind: Refused, Peer: oldest.peer, Err: fmt.Errorf("%w: %d have not said hello", ErrGaveWay, most)})
-	}
-	_ = oldest.ep.Close()
-}
-
 // admit makes l a subscriber, or returns why not.
 func (p *publisherImpl) admit(l *link, h subscription.Hello) error {
 	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
@@ -85,12 +71,6 @@ func (p *publisherImpl) makeRoom(l *link, instance string) error {
 	return nil
 }
 
-// seated begins to wait for the first subscription of a new subscriber.
-func (p *publisherImpl) seated(l *link) {
-	p.guests.Leave(l)
-	p.rest(l)
-}
-
 // rest notes that a subscriber has no subscription from now on.
 func (p *publisherImpl) rest(l *link) {
 	if p.seats.Idle(l) {
@@ -128,32 +108,12 @@ func (l *link) subscriptionMissed() {
 	l.end(ErrNoSubscription)
 }
 
-// observe makes the connection of a link an observer. The link is forgotten: no subscriber
-// has gone.
-func (p *publisherImpl) observe(l *link, h subscription.Hello) error {
-	if err := observable(h); err != nil {
-		return err
-	}
-	if p.ends() {
-		return ErrClosed
-	}
-	hello, err := p.helloTo("", 0)
-	if err != nil {
-		return err
-	}
-	p.guests.Leave(l)
-	delete(p.connections, l)
-	p.heart.Leave()
-	l.reading.End()
-	l.out.Kill()
-	l.out.BuryAll()
-	p.observers.Enter(l.ep, hello, watching{l.peer, l.who.Identity()})
-	return p.leave()
-}
-
-// ends reports whether the publisher drains or is closed.
-func (p *publisherImpl) ends() bool {
+// ended returns ErrClosed if the publisher drains or is closed, and otherwise nil.
+func (p *publisherImpl) ended() error {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	return p.ending.State() != ending.Open
+	if p.ending.State() != ending.Open {
+		return ErrClosed
+	}
+	return nil
 }

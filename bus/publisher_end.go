@@ -28,8 +28,8 @@ func (handle *Publisher) Close() error {
 
 func (p *publisherImpl) close() (later bool, err error) {
 	p.advance(ending.Closed)
-	if p.observers != nil {
-		p.observers.End()
+	if p.desk != nil {
+		p.desk.Observers.End()
 	}
 	p.door.Close()
 	p.entry.Withdraw()
@@ -38,8 +38,8 @@ func (p *publisherImpl) close() (later bool, err error) {
 		p.turns.Abort() // on the loop, or there is none any more
 	}
 	errs = append(errs, p.backend.Close())
-	if p.observers != nil && !p.loop.OnAnyLoop() {
-		p.observers.Wait()
+	if p.desk != nil && !p.loop.OnAnyLoop() {
+		p.desk.Observers.Wait()
 	}
 	p.lookEnded()
 	errs = append(errs, p.leave())
@@ -131,7 +131,7 @@ const returnTime = 5 * time.Second
 // beginDrain says goodbye to the connected subscribers, and begins to wait for those
 // that may come back. Loop only.
 func (p *publisherImpl) beginDrain() {
-	p.observers.Dismiss()
+	p.desk.Observers.Dismiss()
 	p.fan.Mu.Lock()
 	p.ending.Begin()
 	p.giveUp()

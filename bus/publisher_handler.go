@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"time"
 
-	"tagbus/acl"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
-	"tagbus/bus/internal/heartbeat"
-	"tagbus/bus/internal/observe"
+	"tagbus/bus/internal/reception"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -26,24 +23,26 @@ type publisherHandler struct{ *publisherImpl }
 
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
-	l := p.newLink(ep)
-	l.deadline.Await(&p.alarms, helloTimeout, l.helloMissed)
-	p.greet(l)
+	p.users.Add(1)
+	p.desk.Greet(ep)
 }
 
-// newLink takes over a connection.
+// newLink returns the link of a connection, which take then takes over.
 func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
 	l.grace.F = l.overdue
 	l.tasks.Turns, l.tasks.Peer = &p.turns, working{l}
 	l.events = events.Conn{Pause: l.reading.Pause, Resume: l.reading.Resume}
-	l.reading.Begin(ep, &l.pulse)
 	l.out.Init(&p.fan, ep, l.onFault)
-	ep.SetContext(l)
-	p.users.Add(1)
+	return l
+}
+
+// take takes over the connection of a link.
+func (p *publisherImpl) take(l *link) {
+	l.reading.Begin(l.ep, &l.pulse)
+	l.ep.SetContext(l)
 	p.connections[l] = struct{}{}
 	p.heart.Enter()
-	return l
 }
 
 // onFault ends the connection for what the outbox has found.
@@ -57,22 +56,37 @@ func (l *link) onFault(err error) {
 	l.fail(err)
 }
 
-// helloMissed closes a connection whose peer has not said hello in time.
-func (l *link) helloMissed() {
-	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: ErrHelloTimeout})
-	_ = l.ep.Close()
-}
-
 // OnConnectionRefused implements netio.Handler. A publisher does not dial.
 func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 
 // OnConnectionClosed implements netio.Handler.
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
-	switch x := ep.Context().(type) {
-	case *link:
-		p.closed(x, cause, func() {})
-	case *observe.Observer:
-		x.Closed()
+	if l, ok := ep.Context().(*link); ok {
+		p.closed(l, cause, func() {})
+		return
+	}
+	if g := p.desk.Closed(ep); g != nil {
+		p.parted(g, cause)
+	}
+	_ = p.leave()
+}
+
+// parted reports the end of the connection of a guest.
+func (p *publisherImpl) parted(g *reception.Guest, cause error) {
+	switch peer := peerOf(g.Hello, g.Ep); {
+	case g.Reason == nil:
+		p.unknown(peer, cause)
+	case peer.Instance != "" && !g.Barred:
+		p.event(Event{Kind: Lost, Peer: peer, Err: g.Reason})
+	}
+}
+
+// unknown reports the end of the connection of a peer that has said no hello, if it speaks
+// something else.
+func (p *publisherImpl) unknown(peer *Peer, cause error) {
+	if errors.Is(cause, netio.ErrMessageLength) {
+		p.strangers.Add(1)
+		p.event(Event{Kind: Refused, Peer: peer, Err: cause})
 	}
 }
 
@@ -82,7 +96,6 @@ func (p *publisherImpl) closed(l *link, cause error, after func()) {
 	l.deadline.Met()
 	p.alarms.Cancel(&l.grace)
 	p.groups.Drop(l)
-	p.guests.Leave(l)
 	p.seats.Busy(l)
 	delete(p.connections, l)
 	p.heart.Leave()
@@ -99,15 +112,14 @@ func (p *publisherImpl) closed(l *link, cause error, after func()) {
 // left forgets a subscriber after the end of its connection and of all routes to it.
 func (p *publisherImpl) left(l *link, cause error) {
 	cause = l.endCause(cause)
-	if l.state == linkHello && errors.Is(cause, netio.ErrMessageLength) { // it speaks something else
-		p.strangers.Add(1)
-		l.event(Event{Kind: Refused, Peer: l.peer, Err: cause})
+	if l.state == linkHello {
+		p.unknown(l.peer, cause)
 	}
 	unconfirmed := p.forget(l, cause)
 	if unconfirmed > 0 {
 		cause = &UnconfirmedError{Messages: unconfirmed, Err: cause}
 	}
-	if l.peer.Instance != "" && !l.barred {
+	if l.peer.Instance != "" {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
 	p.newest.Leave(l.peer.Instance, l)
@@ -119,95 +131,54 @@ func (p *publisherImpl) left(l *link, cause error) {
 // OnData implements netio.Handler.
 func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 	l, ok := ep.Context().(*link)
-	if !ok {
-		ep.Context().(*observe.Observer).Data(data)
-		return
-	}
-	switch l.state {
-	case linkHello:
-		p.onHello(l, data)
-	case linkReady:
+	switch {
+	case !ok:
+		p.desk.Data(ep, data)
+	case l.state == linkReady: // otherwise it was sent before the peer received our last message
 		l.pulse.Hear()
 		p.onControl(l, data)
-	case linkLeaving: // sent before it received our last message; ignore
 	}
 }
 
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
-	switch x := c.Endpoint.Context().(type) {
-	case *link:
-		x.out.Completed(c.Key)
-	case *observe.Observer:
-		x.Sent()
+	if l, ok := c.Endpoint.Context().(*link); ok {
+		l.out.Completed(c.Key)
+		return
 	}
+	p.desk.Sent(c.Endpoint)
 }
 
 // OnSendReady implements netio.Handler.
 func (p publisherHandler) OnSendReady(ep netio.Endpoint) {
-	switch x := ep.Context().(type) {
-	case *link:
-		x.out.Ready()
-	case *observe.Observer:
-		x.SendReady()
+	if l, ok := ep.Context().(*link); ok {
+		l.out.Ready()
+		return
 	}
+	p.desk.SendReady(ep)
 }
 
-// onHello decides whether the peer may subscribe.
-func (p *publisherImpl) onHello(l *link, data []byte) {
-	l.deadline.Met()
-	h, err := subscription.DecodeHello(data)
-	if errors.Is(err, subscription.ErrMagic) {
-		// A stranger: a port scanner, a browser. It gets no answer.
-		p.strangers.Add(1)
-		l.event(Event{Kind: Refused, Peer: l.peer, Err: err})
-		_ = l.ep.Close()
-		return
-	}
-	l.peer = peerOf(h, l.ep)
-	observes := h.Role == subscription.RoleObserver
-	action := p.action
-	if observes {
-		action = acl.Describe
-	}
-	var refused error
-	if l.who, refused = p.door.Enter(l.ep, action); refused != nil { // before anything is said of this side
-		l.barred = true
-		l.refuse(refused)
-		return
+// enter makes a guest a subscriber, or returns why not.
+func (p *publisherImpl) enter(g *reception.Guest) error {
+	if g.Hello.Role != "" {
+		return fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, sanitize.Text(g.Hello.Role))
 	}
 	every := p.heart.Stretched(len(p.links) + 1)
-	answer, helloErr := p.helloTo("", every)
-	if helloErr != nil {
-		l.fail(helloErr)
-		return
+	answer, err := p.helloTo("", every)
+	if err != nil {
+		return err
 	}
-	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
-		// A peer of another version may not understand any other answer.
-		l.leave(answer, err)
-		return
-	}
-	if err == nil {
-		err = meant(h, p.instance)
-	}
-	switch {
-	case err != nil:
-	case observes:
-		err = p.observe(l, h)
-	case h.Role != "":
-		err = fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, sanitize.Text(h.Role))
-	default:
-		if err = p.checkInstance(l, h.Instance); err == nil {
-			err = p.admit(l, h)
-		}
+	l := p.newLink(g.Ep)
+	l.peer, l.who = peerOf(g.Hello, g.Ep), g.Who
+	if err = p.checkInstance(l, l.peer.Instance); err == nil {
+		err = p.admit(l, g.Hello)
 	}
 	if err != nil {
-		l.refuse(err)
-		return
+		l.out.Kill()
+		l.out.BuryAll()
+		return err
 	}
-	if observes {
-		return // it is no link any more
-	}
+	p.take(l)
 	p.supersede(l, func() {
 		if refused := l.who.Again(); refused != nil {
 			l.refuse(refused)
@@ -215,22 +186,11 @@ func (p *publisherImpl) onHello(l *link, data []byte) {
 		}
 		l.out.SendBytes(answer)
 		l.sayRights()
-		l.admitted(every, h.BeatMillis)
-		p.seated(l)
+		l.admitted(every, g.Hello.BeatMillis)
+		p.rest(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
 	})
-}
-
-// helloTo returns the first message of this side to a peer.
-//
-//   - instance: that the peer is expected to have; empty: any.
-//   - every: the interval of this side.
-func (p *publisherImpl) helloTo(instance string, every time.Duration) ([]byte, error) {
-	return subscription.AppendHello(nil, subscription.Hello{
-		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.TakesDropped, BeatMillis: heartbeat.Millis(every),
-		Limited: p.door.Asks() && p.action == acl.Subscribe,
-	})
+	return nil
 }
 
 // reported reports whether what the peer says of its counts can be, and otherwise ends the connection.

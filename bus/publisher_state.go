@@ -43,14 +43,10 @@ func (handle *Sender) State(ctx context.Context, q state.Question) (state.State,
 // snapshot returns the state of this side. q is within its limits, and now as time.Now
 // returns it: what is measured does not depend on the clock on the wall.
 func (p *publisherImpl) snapshot(role state.Role, q state.Question, now time.Time) state.State {
-	st := snapshot.New(role, snapshot.Time(now))
+	st := p.state(role, now)
 	served := p.Tags()
 	st.Tags, st.TagParts = snapshot.Text(served, served.Parts())
-	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, snapshot.Time(p.opened)
-	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backends.Names(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
-	snapshot.ShowPlace(p.entry.Place(), &st)
-	st.Silent, st.Broken = p.silent.Load(), p.broken.All()
-	st.EntryFailing, st.EntryCrowded = p.trouble.Failing(), p.trouble.Crowded()
+	st.PageBytes, st.MaxMessageBytes = p.cfg.PageBytes, p.cfg.MaxMessageBytes
 	st.KnownTags = p.fan.KnownTags()
 	st.Sending = &state.Sending{
 		CacheLimitBytes: p.cfg.CacheBytes, StallsEnded: p.stalled.Load(), Strangers: p.strangers.Load(),

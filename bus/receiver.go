@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
-	"os"
 	"sync/atomic"
 
 	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
-	"tagbus/bus/internal/observe"
+	"tagbus/bus/internal/reception"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -41,16 +40,13 @@ type receiverImpl struct {
 	cfg      ReceiverConfig
 	sub      *subscriberImpl // which counts and delivers
 	in       *subscriptionImpl
-	entry    announcement
 	draining atomic.Bool
 
 	// Loop only.
-	guests    admission.Guests[*guest]
-	seats     admission.Seats[netio.Endpoint] // of senders
-	observers *observe.Server
-	left      chan struct{} // closed when the last sender has gone after Drain
-	leaving   bool          // left waits for that
-	cutOff    int           // connections that ended out of order meanwhile; written before left is closed
+	seats   admission.Seats[netio.Endpoint] // of senders
+	left    chan struct{}                   // closed when the last sender has gone after Drain
+	leaving bool                            // left waits for that
+	cutOff  int                             // connections that ended out of order meanwhile; written before left is closed
 }
 
 // NewReceiver opens a receiver: it listens for senders and announces its tags in
@@ -67,9 +63,8 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &receiverImpl{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
+	r := &receiverImpl{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults(), subscription.RoleReceiver), left: make(chan struct{})}
 	r.is = r
-	r.sub.role = subscription.RoleReceiver
 	if err := self(cfg.Access, acl.Receive, cfg.Tags); err != nil {
 		return nil, err
 	}
@@ -77,7 +72,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	if err != nil {
 		return nil, err
 	}
-	r.observers = newObservers(r.sub.loop, &r.sub.alarms, cfg.Access, r.State, r.sub.event)
+	r.sub.receive(reception.Config{Action: acl.Send, Most: cfg.MaxSenders, Enter: r.enter, Ended: r.ended, Describe: r.State})
 	r.in, err = r.sub.subscribe(cfg.Tags, handlers{each: h, pages: cfg.Pages}, cfg.Subscription) // before a sender can connect
 	if err == nil {
 		err = r.serve(dir)
@@ -95,16 +90,15 @@ func (r *receiverImpl) serve(dir directory.Directory) error {
 		Receive:  netio.ReceiveParams{MaxMessageBytes: s.cfg.MaxMessageBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
 	}
-	return r.entry.serve(dir, announcing{s.backends, s.loop, &r.cfg.Listening, r.cfg.Monitor, params, &s.counters.trouble, s.event}, directory.Entry{
-		Instance: s.instance, Name: r.cfg.Name, Host: s.host, PID: os.Getpid(), Role: directory.Receiver, Tags: r.cfg.Tags,
-		PageBytes: s.cfg.MaxMessageBytes, MaxMessageBytes: s.cfg.MaxMessageBytes, Since: s.opened,
+	return s.listen(dir, &r.cfg.Listening, params, directory.Entry{
+		Role: directory.Receiver, Tags: r.cfg.Tags, PageBytes: s.cfg.MaxMessageBytes, MaxMessageBytes: s.cfg.MaxMessageBytes, Since: s.opened,
 	})
 }
 
 // Addr returns the address on which the receiver listens, with the real port.
 //
 //go:noinline
-func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).entry.addr() }
+func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).sub.addr() }
 
 // Instance returns the receiver's id: a nuid, new for every Receiver.
 //
@@ -163,17 +157,17 @@ func (handle *Receiver) Drain(ctx context.Context) error {
 	if r.draining.Swap(true) {
 		return ErrClosed
 	}
-	r.entry.Withdraw()
+	r.sub.entry.Withdraw()
 	if !r.sub.loop.Post(func() {
 		r.leaving = true
-		r.observers.Dismiss()
+		r.sub.desk.Observers.Dismiss()
 		r.sub.retire(r.in)
 		r.noteLeft()
 	}) {
-		return errors.Join(ErrClosed, r.entry.Wait(ctx))
+		return errors.Join(ErrClosed, r.sub.entry.Wait(ctx))
 	}
 	err := r.awaitLeft(ctx)
-	return errors.Join(r.entry.Wait(ctx), err)
+	return errors.Join(r.sub.entry.Wait(ctx), err)
 }
 
 // awaitLeft waits until all senders have left.
@@ -217,12 +211,12 @@ func (handle *Receiver) Close() error {
 
 func (r *receiverImpl) close() (later bool, err error) {
 	r.draining.Store(true)
-	r.observers.End()
-	r.entry.Withdraw()
+	r.sub.desk.Observers.End()
+	r.sub.entry.Withdraw()
 	later, fault := r.sub.close()
 	if r.sub.loop.OnAnyLoop() {
 		return later, fault // the withdrawal goes on by itself
 	}
-	r.observers.Wait()
-	return later, errors.Join(r.entry.Wait(context.Background()), fault)
+	r.sub.desk.Observers.Wait()
+	return later, errors.Join(r.sub.entry.Wait(context.Background()), fault)
 }

@@ -14,7 +14,6 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/discovery"
-	"tagbus/bus/internal/listing"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -46,8 +45,7 @@ type senderImpl struct {
 	pub   *publisherImpl // which queues and sends
 	ended atomic.Bool    // draining or closed: dial no more
 
-	listing atomic.Pointer[listing.Listing] // nil: it is not listed
-	wants   atomic.Pointer[tags.Set]        // connect to the receivers of these; set on the loop only
+	wants atomic.Pointer[tags.Set] // connect to the receivers of these; set on the loop only
 
 	acked, unacked, unowned atomic.Uint64
 
@@ -73,7 +71,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	}
 	cfg = cfg.withDefaults()
 	s := &senderImpl{outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
-	p, err := newPublisher(open, func(p *publisherImpl) netio.Handler { return senderHandler{publisherHandler{p}, s} }, cfg.publisher().withDefaults(), ErrNoReceiver)
+	p, err := newPublisher(open, subscription.RoleSender, func(p *publisherImpl) netio.Handler { return senderHandler{publisherHandler{p}, s} }, cfg.publisher().withDefaults(), ErrNoReceiver)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +79,10 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	s.wants.Store(&cfg.Tags)
 	s.directory = discovery.Follower[*outlet]{
 		Role: directory.Receiver, Users: s.outlets, Create: func() *outlet { return newOutlet(s) },
-		Refuse: entryLimit, Problem: func(err error) { p.event(Event{Kind: Problem, Err: err}) },
+		Refuse: entryLimit, Problem: p.problem,
 	}
 	s.owners.sender = s
-	p.role, p.ownership, p.action = subscription.RoleSender, &s.owners, acl.Receive
+	p.ownership, p.action = &s.owners, acl.Receive
 	if err = p.start(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -93,7 +91,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(listing.List(dir, listing.Client{Monitor: cfg.Monitor, Trouble: &p.trouble, Tell: onEntry(p.loop, p.event), Describe: s.listed}))
+		p.list(dir, directory.Sender, func() (tags.Set, bool) { return *s.wants.Load(), !s.ended.Load() })
 	}
 	return &s.Sender, nil
 }
@@ -124,7 +122,7 @@ func (handle *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
 		wants := s.wants.Load().Union(set)
 		s.wants.Store(&wants)
 		s.want(set)
-		s.listing.Load().Changed()
+		s.pub.listing.Load().Changed()
 	}) {
 		return ErrClosed
 	}
@@ -146,7 +144,7 @@ func (handle *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, erro
 	if s.ended.Load() {
 		return Offers{}, ErrClosed
 	}
-	offers, err := workqueue.Ask(ctx, askedOf(s.pub.loop, &s.pub.work, s.pub.closer), func(tell func(Offers)) workqueue.Job {
+	offers, err := workqueue.Ask(ctx, s.pub.asked(), func(tell func(Offers)) workqueue.Job {
 		all := make([]*peerContact, 0, len(s.outlets))
 		for _, out := range s.outlets {
 			all = append(all, &out.contact)
@@ -218,21 +216,13 @@ func (handle *Sender) Close() error {
 
 func (s *senderImpl) close() (later bool, err error) {
 	s.ended.Store(true)
-	unlisted := s.listing.Load().End()
+	unlisted := s.pub.listing.Load().End()
 	s.directory.End()
 	later, err = s.pub.close()
 	if !s.pub.loop.OnAnyLoop() {
 		unlisted()
 	}
 	return later, err
-}
-
-// listed returns the entry of the sender. Threads: any.
-func (s *senderImpl) listed() (e directory.Entry, ok bool) {
-	p := s.pub
-	return directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, Role: directory.Sender, Backend: p.backends.Kinds(), Since: p.opened, Tags: *s.wants.Load(),
-	}, !s.ended.Load()
 }
 
 // want connects to the receivers of a set. Loop only.

@@ -9,11 +9,9 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/admission"
-	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/ways"
-	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/internal/backoff"
 	"tagbus/internal/sanitize"
@@ -27,11 +25,6 @@ import (
 // protocol.
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
-}
-
-// askedOf returns what is asked for something that takes a job of the loop.
-func askedOf(loop netio.Loop, work *workqueue.Queue, c *closer.Closer) workqueue.Asked {
-	return workqueue.Asked{Loop: loop, Queue: work, Ended: c.Ended(), Closed: ErrClosed, OtherLoop: ErrOnLoop}
 }
 
 // unanswered returns the error of workqueue.Ask as users see it: the cause of the end of a
@@ -51,7 +44,7 @@ func tooMany(kind error, full *admission.Full, limit string) error {
 	return fmt.Errorf("%w: %d, the most it allows: raise %s", kind, full.Taken, limit)
 }
 
-// peerOf returns the peer that has said hello.
+// peerOf returns the peer that has said hello, or nothing yet.
 func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote(), Backend: ep.Backend()}
 }
@@ -63,16 +56,6 @@ func (p *Peer) state(since time.Time) state.Peer {
 		st.Address = p.Addr.String()
 	}
 	return st
-}
-
-// meant returns why a peer that has dialed this side did not mean it, or nil.
-//
-// Errors: ErrStaleEntry, wrapped.
-func meant(h subscription.Hello, instance string) error {
-	if h.Expect != "" && h.Expect != instance {
-		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, sanitize.Text(h.Expect), instance)
-	}
-	return nil
 }
 
 // refusal is how a peer is told why it is refused, and the subscription id, or the
@@ -87,13 +70,11 @@ func refusal(id uint64, reason error) *subscription.Refused {
 type peerContact struct {
 	dialer.Contact
 	entry   directory.Entry
-	listed  bool             // in the directory
-	gone    time.Time        // when it left the directory
-	ended   bool             // one side said goodbye: never dial again
-	refusal string           // reported last, so that each try does not report it again
-	own     string           // the instance of this side
-	host    string           // of this side, as it calls itself
-	ours    ways.Backends    // of this side
+	listed  bool      // in the directory
+	gone    time.Time // when it left the directory
+	ended   bool      // one side said goodbye: never dial again
+	refusal string    // reported last, so that each try does not report it again
+	own     *side
 	again   backoff.Reminder // of a *LoopbackError
 	report  func(Event)
 
@@ -104,7 +85,7 @@ type peerContact struct {
 // list takes over the entry of the directory.
 func (c *peerContact) list(e directory.Entry) {
 	c.entry, c.listed = e, true
-	c.Revise(c.ours.Targets(c.own, e))
+	c.Revise(c.own.backends.Targets(c.own.instance, e))
 }
 
 // reportRefusal reports why there is no connection, once for all tries that end
@@ -137,7 +118,7 @@ func (c *peerContact) describe() *Peer {
 func (c *peerContact) speakable(fits error) bool {
 	err := fits
 	if len(c.Addresses) == 0 {
-		err = &BackendError{c.entry.Role, ways.Text(c.entry), c.ours.Names(), nil}
+		err = &BackendError{c.entry.Role, ways.Text(c.entry), c.own.backends.Names(), nil}
 	}
 	if err != nil {
 		c.reportRefusal(err)
@@ -147,7 +128,7 @@ func (c *peerContact) speakable(fits error) bool {
 
 // open begins to open a connection to an address of the peer.
 func (c *peerContact) open(d *dialer.Dialer, to dialer.Target, p netio.Params) error {
-	err := c.ours.Open(to, p)
+	err := c.own.backends.Open(to, p)
 	if errors.Is(err, netio.ErrEndpointExists) && d.Connected(to) {
 		return ErrStaleEntry // another peer has this address, with an entry of its own
 	}
@@ -198,7 +179,7 @@ func (c *peerContact) passedWays() (passed []state.PassedWay) {
 	if c.entry.Backend == "" {
 		return nil
 	}
-	for _, p := range c.ours.Passed(c.entry, c.peer.Backend, c.Passed()) {
+	for _, p := range c.own.backends.Passed(c.entry, c.peer.Backend, c.Passed()) {
 		passed = append(passed, state.PassedWay{Backend: p.Backend, Reason: p.Reason})
 	}
 	return passed

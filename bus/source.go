@@ -55,7 +55,7 @@ func newSource(s *subscriberImpl) *source {
 	src.requests = request.NewAsker(asking{src}, &s.subs, &s.work, &src.share)
 	src.in.init(src)
 	s.dialer.Prepare(&src.contact.Contact, &src.dial)
-	src.contact.report, src.contact.own, src.contact.host, src.contact.ours = src.event, s.instance, s.host, s.backends
+	src.contact.report, src.contact.own = src.event, &s.side
 	return src
 }
 
@@ -113,7 +113,7 @@ func (src *source) lost(cause error) {
 	}
 	src.sub.duplicates.Reconsider(&src.served) // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
-	src.sub.counters.broken.Add(cause)
+	src.sub.broken.Add(cause)
 	src.sub.remember(src, cause)
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})

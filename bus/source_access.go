@@ -54,7 +54,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 
 // refuse tells that the publisher has announced what it may not send.
 func (src *source) refuse(refused error) {
-	if e, tell := refusedEvent(&src.sub.door, refused, src.contact.peer, src.rights.Peer()); tell {
+	if e, tell := src.sub.refused(refused, src.contact.peer, src.rights.Peer()); tell {
 		src.event(e)
 	}
 }

@@ -163,7 +163,7 @@ func (src *source) update(e directory.Entry) {
 }
 
 // isDialed reports whether publishers dial this subscriber, as no directory lists them.
-func (s *subscriberImpl) isDialed() bool { return s.role == subscription.RoleReceiver }
+func (s *subscriberImpl) isDialed() bool { return s.hello.Role == subscription.RoleReceiver }
 
 // accept takes over a connection that a publisher has dialed, after its hello. The
 // publisher's earlier connection, if any, has ended. Loop only.

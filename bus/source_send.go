@@ -72,7 +72,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
 			return
 		}
-		src.sub.counters.silent.Add(1)
+		src.sub.silent.Add(1)
 		src.fault = err // the Lost event says why
 		_ = src.contact.ep.Close()
 		return

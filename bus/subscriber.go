@@ -5,22 +5,15 @@ package bus
 import (
 	"errors"
 	"net/netip"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nuid"
-
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/discovery"
-	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/events"
-	"tagbus/bus/internal/heartbeat"
-	"tagbus/bus/internal/listing"
 	"tagbus/bus/internal/overlap"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
@@ -50,22 +43,11 @@ func subscriberOf(handle *Subscriber) *subscriberImpl { return handle.is.(*subsc
 type subscriberImpl struct {
 	Subscriber // as its user has it
 
+	side
 	cfg      SubscriberConfig
-	instance string
-	opened   time.Time
-	host     string
-	backend  netio.Backend
-	backends ways.Backends // of which it consists
-	loop     netio.Loop
-
-	lanes request.Lanes[SubscriptionConfig]
-
-	role string // of this side, in its hello
-
+	lanes    request.Lanes[SubscriptionConfig]
 	nextID   atomic.Uint64
 	closed   atomic.Bool
-	listing  atomic.Pointer[listing.Listing] // nil: it is not listed
-	closer   *closer.Closer
 	finished chan struct{} // closed when Close has finished all subscriptions
 	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
@@ -74,18 +56,12 @@ type subscriberImpl struct {
 	second coarseclock.Clock // tells when something was lost
 
 	// Loop only.
-	alarms    alarm.Clock // of all that has its time
 	dialer    dialer.Dialer
 	directory discovery.Follower[*source]
 	reports   alarm.Alarm // of gaps and losses that are not told at once
 	reporting bool        // it is set
-	heart     heartbeat.Clock
-	beat      []byte // as it is sent to all
-	work      workqueue.Queue
-	events    *events.Queue[Event]
+	beat      []byte      // as it is sent to all
 	gaps      *events.Gaps[Event, lostTag]
-
-	door door.Door // which publishers may send what
 
 	leaving map[uint64]*subscriptionImpl      // closed, and not yet ended everywhere
 	sources map[string]*source                // by the publisher's instance
@@ -110,7 +86,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := newSubscriber(cfg.withDefaults())
+	s := newSubscriber(cfg.withDefaults(), "")
 	err := s.start(open, subscriberHandler{s})
 	if err != nil {
 		return nil, err
@@ -119,70 +95,51 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, errors.Join(err, s.Close())
 	}
 	if !cfg.Unlisted {
-		s.listing.Store(listing.List(dir, listing.Client{Monitor: cfg.Monitor, Trouble: &s.counters.trouble, Tell: onEntry(s.loop, s.event), Describe: s.listed}))
+		s.list(dir, directory.Subscriber, s.listed)
 	}
 	return &s.Subscriber, nil
 }
 
-// newSubscriber makes a subscriber that has no backend yet. cfg has its
-// defaults.
-func newSubscriber(cfg SubscriberConfig) *subscriberImpl {
+// newSubscriber makes a subscriber that has no backend yet. cfg has its defaults.
+//
+//   - role: in its hello.
+func newSubscriber(cfg SubscriberConfig, role string) *subscriberImpl {
 	s := &subscriberImpl{
 		cfg:      cfg,
-		instance: nuid.Next(),
-		opened:   time.Now(),
 		sources:  make(map[string]*source),
 		leaving:  make(map[uint64]*subscriptionImpl),
-		closer:   closer.New(),
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
-		door:     doorTo(cfg.Access),
 	}
 	s.is = s
+	s.init(&s.cfg.Common, role)
+	s.hello.MaxMessageBytes = cfg.MaxMessageBytes
 	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
-		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
+		Refuse: entryLimit, Problem: s.problem,
 	}
 	s.absent = s.kept()
-	s.host, _ = os.Hostname() // only for people
 	return s
 }
 
 // start opens the backend, which reports to h. After an error nothing is open.
 func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
-	if s.backend, err = open(h); err != nil {
+	if err = s.open(open, h); err != nil {
 		return err
 	}
-	s.loop = s.backend.Loop()
-	s.backends = ways.Of(s.backend)
-	s.work = workqueue.New(s.loop.Post)
 	s.duplicates = overlap.NewChoice(choosing{s}, &s.work, s.loop.Post)
-	s.door.Open(s.loop.Post, &s.alarms, s.reviewAccess)
-	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, helloTimeout, s.backends)
-	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
-		return errors.Join(err, s.backend.Close())
+	if err = s.begin(s.reviewAccess, s.onTick); err == nil {
+		s.beat, err = subscription.Append(nil, &subscription.Beat{})
 	}
-	if s.beat, err = subscription.Append(nil, &subscription.Beat{}); err != nil {
+	if err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
 	s.reports.F = s.report
 	s.second.Start(&s.alarms, s.loop.Post)
-	s.heart.Start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
-}
-
-// helloTo returns the first message of this side to a peer.
-//
-//   - instance: that the peer is expected to have; empty: any.
-//   - every: the interval of this side.
-func (s *subscriberImpl) helloTo(instance string, every time.Duration) ([]byte, error) {
-	return subscription.AppendHello(nil, subscription.Hello{
-		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
-		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: heartbeat.Millis(every),
-	})
 }
 
 // maxAbsent is how many publishers without goodbye are remembered, to count missed
@@ -225,12 +182,6 @@ func (s *subscriberImpl) forget(src *source) {
 		s.past = slices.Delete(s.past, 0, 1)
 	}
 	s.past = append(s.past, src)
-}
-
-// event reports e soon, on the loop, where no lock is held and no page is half
-// delivered. Loop only.
-func (s *subscriberImpl) event(e Event) {
-	s.events.Add(e, nil)
 }
 
 // subscriberHandler is a Subscriber as its backend sees it. Every method runs

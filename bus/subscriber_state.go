@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"tagbus/bus/directory"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/topk"
@@ -75,7 +74,6 @@ func (r *receiverImpl) snapshot(q state.Question) state.State {
 	st := r.sub.snapshot(q)
 	st.Role = state.Receiver
 	st.Gone = r.sub.pasts.Gone(q.Peers, time.Now(), r.sub.isConnected) // no directory tells of senders
-	snapshot.ShowPlace(r.entry.Place(), &st)
 	return st
 }
 
@@ -88,14 +86,11 @@ type rankedSource struct {
 // snapshot returns the state of this side. q is within its limits. Loop only.
 func (s *subscriberImpl) snapshot(q state.Question) state.State {
 	now := time.Now()
-	st := snapshot.New(state.Subscriber, snapshot.Time(now))
+	st := s.state(state.Subscriber, now)
 	st.Tags, st.TagParts = snapshot.Text(s.wanted())
-	st.Instance, st.Name, st.Host, st.Since = s.instance, s.cfg.Name, s.host, snapshot.Time(s.opened)
-	st.Backend, st.MaxMessageBytes = s.backends.Names(), s.cfg.MaxMessageBytes
+	st.MaxMessageBytes = s.cfg.MaxMessageBytes
 	c, counts := &s.counters, s.counters.Counts()
 	snapshot.ShowReceived(&st, &counts, c.LostAt())
-	st.Silent, st.Broken = c.silent.Load(), c.broken.All()
-	st.EntryFailing, st.EntryCrowded = c.trouble.Failing(), c.trouble.Crowded()
 	x := st.Receiving
 	x.Retained, x.RetainedBytes, x.RetainRefusals = s.retainer.Stats()
 	first := topk.New(q.Peers, func(a, b rankedSource) int { return snapshot.Before(a.Rank, b.Rank) })
@@ -165,23 +160,21 @@ func (s *subscriberImpl) wanted() (some tags.Set, parts int) {
 	return some, parts
 }
 
-// listed returns the entry of the subscriber as it is now. ok is false at its end. Blocks: for
-// the loop.
-func (s *subscriberImpl) listed() (e directory.Entry, ok bool) {
+// listed returns what the directory says that the subscriber wants. ok is false at its end.
+// Blocks: for the loop.
+func (s *subscriberImpl) listed() (set tags.Set, ok bool) {
 	result := make(chan tags.Set, 1)
 	if !s.loop.Post(func() {
 		wanted, _ := s.wanted()
 		result <- wanted
 	}) {
-		return e, false
+		return set, false
 	}
 	select {
-	case wanted := <-result:
-		return directory.Entry{
-			Instance: s.instance, Name: s.cfg.Name, Host: s.host, Role: directory.Subscriber, Backend: s.backends.Kinds(), Since: s.opened, Tags: wanted,
-		}, true
+	case set = <-result:
+		return set, true
 	case <-s.closer.Ended():
-		return e, false
+		return set, false
 	}
 }
 
@@ -206,6 +199,3 @@ func (handle *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, 
 	})
 	return offers, unanswered("offers", err)
 }
-
-// asked returns what is asked for something that takes a job.
-func (s *subscriberImpl) asked() workqueue.Asked { return askedOf(s.loop, &s.work, s.closer) }

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/snapshot"
@@ -64,9 +63,6 @@ type subscriberCounters struct {
 	intake.Counters
 	publishers atomic.Int64
 	byBackend  snapshot.Backends // of publishers
-	silent     atomic.Uint64
-	broken     snapshot.Endings
-	trouble    announce.Trouble // of the entry
 }
 
 // connected notes a connection that begins, 1, or ends, -1.
@@ -83,10 +79,10 @@ func (handle *Subscriber) Stats() SubscriberStats {
 	retained, retainedBytes, retainRefused := s.retainer.Stats()
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: counts.Messages, Bytes: counts.Bytes, Pages: counts.Pages,
-		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: counts.Unwanted, Panics: counts.Panics, Silent: c.silent.Load(),
+		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: counts.Unwanted, Panics: counts.Panics, Silent: s.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
 		NotAllowed: s.door.Told(), ByBackend: backendCounts(&c.byBackend),
-		Losses: losses, Overflowed: counts.Overflowed(), Broken: c.broken.All(), OwnStalls: c.broken.Own(), EntryFailing: c.trouble.Failing(),
+		Losses: losses, Overflowed: counts.Overflowed(), Broken: s.broken.All(), OwnStalls: s.broken.Own(), EntryFailing: s.trouble.Failing(),
 	}
 }
 

@@ -102,6 +102,9 @@ var table = []rule{
 	{"bus/internal/door", "what a policy is asked of a peer does not depend on what the peer says, or on which side it is", []string{
 		"acl", "identity", "internal/alarm", "internal/backoff", "internal/sanitize", "netio", "tags",
 	}},
+	{"bus/internal/reception", "what becomes of a connection until its peer is known depends on its first message, and not on what the peer then does", []string{
+		"acl", "internal/alarm", "internal/sanitize", "bus/internal/admission", "bus/internal/door", "bus/internal/heartbeat", "bus/internal/observe", "bus/internal/snapshot", "bus/state", "netio", "subscription",
+	}},
 	{"bus/internal/ending", "when a publisher has ended depends on the accounts of its subscribers, and not on what ends them", []string{"bus/internal/ledger"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
