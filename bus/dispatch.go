@@ -41,10 +41,10 @@ func (d *dispatcher) init(src *source) {
 	d.src = src
 	d.Intake = intake.New[target, gap](d, &src.requests.Book, &src.sub.second)
 	d.pages.Retain = func() (netio.Retained, error) {
-		if src.contact.ep == nil {
+		if src.contact.Ep == nil {
 			return nil, netio.ErrNoMessage
 		}
-		return src.contact.ep.Retain() // the page that is being delivered
+		return src.contact.Ep.Retain() // the page that is being delivered
 	}
 	d.origin.Init(src.sub.retainer, d.pages.Retain)
 }
@@ -111,7 +111,7 @@ func (d *dispatcher) message(turn uint32) Message {
 	if r.Request {
 		origin = origin.Request(retain.ID(r.ID))
 	}
-	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: d.Position(), Publisher: d.src.contact.peer, Data: r.Data, origin: origin}
+	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: d.Position(), Publisher: d.src.contact.Peer, Data: r.Data, origin: origin}
 }
 
 // deliverRest delivers a message to the targets that it has not reached yet.
@@ -217,7 +217,7 @@ func (d *dispatcher) deliverBatch() {
 func (d *dispatcher) panicked(tag tags.Tag, messages int, v any) {
 	d.src.sub.counters.Panicked()
 	d.Drop(d.Reader.Lane, tag, ledger.Panic, uint64(messages), false)
-	d.src.event(Event{Kind: Problem, Peer: d.src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	d.src.event(Event{Kind: Problem, Peer: d.src.contact.Peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	d.Fails()
 }
 
@@ -266,5 +266,5 @@ type lostTag struct {
 
 // Gap implements events.Key.
 func (t lostTag) Gap(cause subscription.Cause, n uint64) Event {
-	return Event{Kind: Gap, Peer: t.src.contact.peer, Tag: t.tag, Count: n, Err: gapCauses[cause]}
+	return Event{Kind: Gap, Peer: t.src.contact.Peer, Tag: t.tag, Count: n, Err: gapCauses[cause]}
 }

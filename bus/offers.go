@@ -71,14 +71,14 @@ var maxOfferSteps = 2 << 20
 //
 //   - receivers: they are none of publishers.
 func offersOf(ctx context.Context, all []*peerContact, wanted tags.Set, receivers bool, tell func(Offers)) workqueue.Job {
-	listed := slices.DeleteFunc(all, func(c *peerContact) bool { return !c.listed })
+	listed := slices.DeleteFunc(all, func(c *peerContact) bool { return !c.Listed })
 	// In a fixed order, so that the same publishers are named each time.
-	slices.SortFunc(listed, func(a, b *peerContact) int { return cmp.Compare(a.entry.Instance, b.entry.Instance) })
-	search := offers.Search[*peerContact]{Wanted: wanted, Peers: listed, Tags: func(c *peerContact) tags.Set { return c.entry.Tags }, MaxSteps: maxOfferSteps}
+	slices.SortFunc(listed, func(a, b *peerContact) int { return cmp.Compare(a.Entry.Instance, b.Entry.Instance) })
+	search := offers.Search[*peerContact]{Wanted: wanted, Peers: listed, Tags: func(c *peerContact) tags.Set { return c.Entry.Tags }, MaxSteps: maxOfferSteps}
 	return search.Job(ctx, func(found offers.Found[*peerContact]) {
 		o := Offers{Wanted: wanted, Publishers: len(listed), Serving: found.Serving, Unseen: found.Unseen, receivers: receivers}
 		for _, near := range found.Nearest {
-			o.Nearest = append(o.Nearest, Offer{Peer: near.Peer.describe(), Tags: near.Tags})
+			o.Nearest = append(o.Nearest, Offer{Peer: near.Peer.Describe(), Tags: near.Tags})
 		}
 		tell(o)
 	})

@@ -32,13 +32,13 @@ type outlet struct {
 func newOutlet(s *senderImpl) *outlet {
 	out := &outlet{sender: s}
 	s.dialer.Prepare(&out.contact.Contact, out)
-	out.contact.report, out.contact.own = s.pub.event, &s.pub.side
+	out.contact.Init(&s.pub.own, &words, func(peer *Peer, why error) { s.pub.event(Event{Kind: Refused, Peer: peer, Err: why}) })
 	return out
 }
 
 // Take implements discovery.User.
 func (out *outlet) Take(e directory.Event) (steps int) {
-	out.contact.list(e.Entry)
+	out.contact.List(e.Entry)
 	out.notePassed()
 	out.used = out.sender.owners.used(e.Entry.Tags)
 	out.consider()
@@ -47,7 +47,7 @@ func (out *outlet) Take(e directory.Event) (steps int) {
 
 // Gone implements discovery.User.
 func (out *outlet) Gone() (steps int) {
-	out.contact.listed = false
+	out.contact.Listed = false
 	out.unlisted()
 	return 1
 }
@@ -56,25 +56,25 @@ func (out *outlet) Gone() (steps int) {
 func (out *outlet) Open(to dialer.Target) error {
 	p := out.sender.pub.params()
 	p.Context = out
-	return out.contact.open(&out.sender.dialer, to, p)
+	return out.contact.Open(&out.sender.dialer, to, p)
 }
 
 // Wanted implements dialer.User.
 func (out *outlet) Wanted() bool {
-	return out.contact.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.entry.Instance)) && (out.used || out.sender.wants.Load().Intersects(out.contact.entry.Tags))
+	return out.contact.Listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.Entry.Instance)) && (out.used || out.sender.wants.Load().Intersects(out.contact.Entry.Tags))
 }
 
 // consider dials if a connection is wanted.
 func (out *outlet) consider() {
-	if !out.contact.Idle() || !out.Wanted() || !out.contact.speakable(out.fits()) {
+	if !out.contact.Idle() || !out.Wanted() || !out.contact.Speakable(out.fits()) {
 		return
 	}
 	p := out.sender.pub
 	p.fan.Mu.Lock()
-	duplicate := out.sender.owners.duplicate(nil, out.contact.entry.Tags)
+	duplicate := out.sender.owners.duplicate(nil, out.contact.Entry.Tags)
 	p.fan.Mu.Unlock()
 	if duplicate != nil && !out.missing { // otherwise its answer decides
-		duplicate.Second = out.contact.describe()
+		duplicate.Second = out.contact.Describe()
 		out.report(duplicate)
 		return // until the other receiver goes
 	}
@@ -92,7 +92,7 @@ func (out *outlet) Woken() {
 // Tried implements dialer.User.
 func (out *outlet) Tried(err error) {
 	if err != nil {
-		out.contact.reportRefusal(out.contact.explain(err))
+		out.contact.Failed(err)
 	}
 	if out.contact.Idle() {
 		out.unlisted()
@@ -101,11 +101,11 @@ func (out *outlet) Tried(err error) {
 
 // unlisted forgets a receiver that is neither in the directory nor connected.
 func (out *outlet) unlisted() {
-	if out.contact.listed || out.contact.Pending() {
+	if out.contact.Listed || out.contact.Pending() {
 		return
 	}
 	out.contact.Rest()
-	delete(out.sender.outlets, out.contact.entry.Instance)
+	delete(out.sender.outlets, out.contact.Entry.Instance)
 }
 
 // HelloMissed implements dialer.User.
@@ -116,14 +116,14 @@ func (out *outlet) fail(err error) {
 	if out.link.fault == nil {
 		out.link.fault = err
 	}
-	_ = out.contact.ep.Close()
+	_ = out.contact.Ep.Close()
 }
 
 // fits returns why the sender's messages do not fit the receiver, or nil.
 func (out *outlet) fits() error {
 	cfg := &out.sender.pub.cfg
-	if need := frameBytes(cfg.PageBytes, cfg.MaxMessageBytes); need > out.contact.entry.MaxMessageBytes {
-		takes := out.contact.entry.MaxMessageBytes
+	if need := frameBytes(cfg.PageBytes, cfg.MaxMessageBytes); need > out.contact.Entry.MaxMessageBytes {
+		takes := out.contact.Entry.MaxMessageBytes
 		return &SizeError{Sends: need, Takes: takes, text: fmt.Sprintf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, takes)}
 	}
 	return nil
@@ -131,7 +131,7 @@ func (out *outlet) fits() error {
 
 // established says hello.
 func (out *outlet) established(ep netio.Endpoint) {
-	if !out.contact.established(ep) {
+	if !out.contact.Take(ep) {
 		return
 	}
 	p := out.sender.pub
@@ -144,7 +144,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 		out.fail(err)
 		return
 	}
-	hello, err := p.helloTo(out.contact.entry.Instance, p.heart.Interval())
+	hello, err := p.helloTo(out.contact.Entry.Instance, p.heart.Interval())
 	if err != nil {
 		out.fail(err)
 		return
@@ -157,8 +157,8 @@ func (out *outlet) established(ep netio.Endpoint) {
 //
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (out *outlet) enter() error {
-	p, entry := out.sender.pub, &out.contact.entry
-	who, err := p.door.Enter(out.contact.ep, p.action)
+	p, entry := out.sender.pub, &out.contact.Entry
+	who, err := p.door.Enter(out.contact.Ep, p.action)
 	if out.link.who = who; err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (out *outlet) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
-	case h.Instance != out.contact.entry.Instance:
+	case h.Instance != out.contact.Entry.Instance:
 		err = ErrStaleEntry
 	case h.Role != subscription.RoleReceiver:
 		err = protocolError("it is no receiver")
@@ -186,16 +186,16 @@ func (out *outlet) onHello(data []byte) {
 		out.fail(err)
 		return
 	}
-	out.link.peer = peerOf(h, out.contact.ep)
+	out.link.peer = peerOf(h, out.contact.Ep)
 	out.link.admitted(out.sender.pub.heart.Following(h.BeatMillis), h.BeatMillis)
-	out.contact.greeted()
+	out.contact.Welcome()
 	out.notePassed()
 	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
 }
 
 // lost cleans up after a connection, and dials again.
 func (out *outlet) lost(cause error) {
-	wasReady := out.contact.closed()
+	wasReady := out.contact.Lose()
 	if cause == nil {
 		cause = out.link.fault
 	}
@@ -237,7 +237,7 @@ func (h senderHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	h.sender.dialer.Refused(h.sender.pub.backends.Refused(addr, err), err)
+	h.sender.dialer.Refused(h.sender.pub.own.Backends.Refused(addr, err), err)
 }
 
 // OnConnectionClosed implements netio.Handler.

@@ -166,5 +166,5 @@ func (x *exclusive) giveUp() {
 // fan.Mu is held.
 func (x *exclusive) reachable(instance string) bool {
 	out := x.sender.outlets[instance]
-	return out != nil && out.contact.listed && x.duplicate(nil, out.contact.entry.Tags) == nil
+	return out != nil && out.contact.Listed && x.duplicate(nil, out.contact.Entry.Tags) == nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
 )
@@ -43,22 +42,6 @@ func (e *LoopbackError) Error() string {
 
 // Unwrap returns why the try failed.
 func (e *LoopbackError) Unwrap() error { return e.Err }
-
-// explain returns the error of a try to connect: a *LoopbackError if the reason is that
-// the peer announces itself to its own host only; a *BackendError if this program has no other way to it than
-// one within the host.
-func (c *peerContact) explain(err error) error {
-	if c.own.backends.OnlyWithin(c.entry) {
-		if errors.Is(err, netio.ErrElsewhere) {
-			err = nil
-		}
-		return &BackendError{c.entry.Role, ways.Text(c.entry), c.own.backends.Names(), err}
-	}
-	if len(c.Addresses) == 0 || !c.own.backends.OnlyLoopback(c.entry, c.own.hello.Host) {
-		return err
-	}
-	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.own.hello.Host, Addresses: c.entry.Addresses, Err: err}
-}
 
 // SizeError reports that one side of a connection may send more at once than the other one takes. That
 // does not pass: one of them is to be configured again. It is an ErrMessageTooLarge.

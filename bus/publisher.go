@@ -123,7 +123,7 @@ func newPublisher(open netio.Opener, role string, handler func(*publisherImpl) n
 	}
 	p.is = p
 	p.init(&p.cfg.Common, role)
-	p.hello.MaxMessageBytes = subscription.TakesDropped
+	p.most = subscription.TakesDropped
 	p.users.Store(1)
 	p.watch = toptags.New(&p.fan)
 	p.accounts.Clock = &p.fan.Second
@@ -135,7 +135,7 @@ func newPublisher(open netio.Opener, role string, handler func(*publisherImpl) n
 	}
 	// A process that maps the pool can read all of it. Where Access decides what peers may have, each gets
 	// its own copy in the memory of its connection.
-	pool, cache, err := cfg.memory().Make(p.backends.Shares() && cfg.Access == nil)
+	pool, cache, err := cfg.memory().Make(p.own.Backends.Shares() && cfg.Access == nil)
 	if err != nil {
 		return nil, errors.Join(err, p.backend.Close())
 	}
@@ -154,7 +154,7 @@ func newPublisher(open netio.Opener, role string, handler func(*publisherImpl) n
 // start begins what a publisher does by itself.
 func (p *publisherImpl) start() (err error) {
 	p.turns = p.work.Turns()
-	p.hello.Limited = p.door.Asks() && p.action == acl.Subscribe
+	p.limited = p.door.Asks() && p.action == acl.Subscribe
 	p.receive(reception.Config{Action: p.action, Most: p.cfg.MaxSubscribers, Enter: p.enter, Ended: p.ended, Describe: p.State})
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
@@ -183,4 +183,4 @@ func (handle *Publisher) Addr() netip.AddrPort { return publisherOf(handle).addr
 // Instance returns the publisher's id: a nuid, new for every Publisher.
 //
 //go:noinline
-func (handle *Publisher) Instance() string { return publisherOf(handle).instance }
+func (handle *Publisher) Instance() string { return publisherOf(handle).own.Instance }

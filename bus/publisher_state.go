@@ -131,10 +131,10 @@ func (l *link) snapshot(now time.Time, wanted map[subscription.LaneID][]tags.Tag
 // notePassed keeps for Sender.State, which any goroutine calls, which better ways the connection does
 // not use.
 func (out *outlet) notePassed() {
-	if !out.contact.isConnected() {
+	if !out.contact.Connected() {
 		return
 	}
-	passed := out.contact.passedWays()
+	passed := out.contact.PassedWays(out.contact.Peer.Backend)
 	out.sender.pub.fan.Mu.Lock()
 	defer out.sender.pub.fan.Mu.Unlock()
 	out.link.passed = passed

@@ -103,7 +103,7 @@ func (handle *Receiver) Addr() netip.AddrPort { return receiverOf(handle).sub.ad
 // Instance returns the receiver's id: a nuid, new for every Receiver.
 //
 //go:noinline
-func (handle *Receiver) Instance() string { return receiverOf(handle).sub.instance }
+func (handle *Receiver) Instance() string { return receiverOf(handle).sub.own.Instance }
 
 // Tags returns the set that the receiver owns.
 //

@@ -95,7 +95,7 @@ func (r *receiverImpl) enter(g *reception.Guest) error {
 		return errTakenInstance
 	case r.draining.Load():
 		return ErrClosed
-	case src != nil && src.contact.ep != nil:
+	case src != nil && src.contact.Ep != nil:
 		// The sender has lost a connection that is still open here. Its next try
 		// succeeds once that connection has ended here too.
 		src.fail(ErrReplaced)

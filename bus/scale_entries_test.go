@@ -36,7 +36,7 @@ func (b *scaleBed) announceMany(n int) (steps int) {
 	b.on(func() { steps = -int(subscriberOf(b.s).work.Total) })
 	e.Name = "changed"
 	must(b.tb, last.Update(e))
-	b.until(func() bool { return subscriberOf(b.s).sources[e.Instance].contact.entry.Name == e.Name })
+	b.until(func() bool { return subscriberOf(b.s).sources[e.Instance].contact.Entry.Name == e.Name })
 	b.on(func() { steps += int(subscriberOf(b.s).work.Total) })
 	return steps
 }

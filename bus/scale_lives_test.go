@@ -38,7 +38,7 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	})
 	b.op("a directory event", func() {
 		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return subscriberOf(b.s).sources[p.Instance()].contact.entry.Tags.Contains(tags.MaxTag) })
+		b.until(func() bool { return subscriberOf(b.s).sources[p.Instance()].contact.Entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("remove most", func() {
 		must(b.tb, sub.Remove(part(1, n/3-100)))
@@ -77,7 +77,7 @@ func lifeOfSubscriptions(b *scaleBed, n int) {
 	})
 	b.op("a directory event", func() {
 		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return subscriberOf(b.s).sources[p.Instance()].contact.entry.Tags.Contains(tags.MaxTag) })
+		b.until(func() bool { return subscriberOf(b.s).sources[p.Instance()].contact.Entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("resubscribe", func() {
 		b.cut(p)

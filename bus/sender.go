@@ -86,7 +86,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err = p.start(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, helloTimeout, p.backends)
+	s.dialer = dialer.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, helloTimeout, p.own.Backends)
 	if err = s.directory.Watch(directory.Patient(dir), p.loop.Post, &p.work, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -99,7 +99,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 // Instance returns the sender's id: a nuid, new for every Sender.
 //
 //go:noinline
-func (handle *Sender) Instance() string { return senderOf(handle).pub.instance }
+func (handle *Sender) Instance() string { return senderOf(handle).pub.own.Instance }
 
 // WaitReceivers waits until every tag of a set has a connected receiver that has
 // subscribed, so that Send finds it.
@@ -228,7 +228,7 @@ func (s *senderImpl) close() (later bool, err error) {
 // want connects to the receivers of a set. Loop only.
 func (s *senderImpl) want(set tags.Set) {
 	for _, out := range s.outlets {
-		if !out.used && out.contact.entry.Tags.Intersects(set) {
+		if !out.used && out.contact.Entry.Tags.Intersects(set) {
 			out.used = true
 			out.consider()
 		}

@@ -16,6 +16,7 @@ import (
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/announce"
 	"tagbus/bus/internal/closer"
+	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/heartbeat"
@@ -36,17 +37,18 @@ import (
 // side is what a publisher and a subscriber have in common, as those of a sender and a
 // receiver do: the backend, what runs on its loop, and what it says of itself.
 type side struct {
-	common   *Common
-	instance string
-	hello    subscription.Hello // without what differs from peer to peer
-	opened   time.Time          // does not change
-	backend  netio.Backend
-	backends ways.Backends // of which it consists
-	loop     netio.Loop
-	closer   *closer.Closer
-	listing  atomic.Pointer[listing.Listing] // nil: it is not listed
-	entry    announce.Entry                  // of one that listens
-	listens  netio.ListenEndpoint            // by the last backend, the first one if it has several; nil before
+	common  *Common
+	own     contact.Own
+	role    string    // in its hello
+	most    int       // bytes that it receives at once, as its hello says
+	limited bool      // so are the rights of its peers, which it tells them
+	opened  time.Time // does not change
+	backend netio.Backend
+	loop    netio.Loop
+	closer  *closer.Closer
+	listing atomic.Pointer[listing.Listing] // nil: it is not listed
+	entry   *announce.Entry                 // nil: it has none, as it does not listen
+	listens netio.ListenEndpoint            // by the last backend, the first one if it has several; nil before
 
 	// Loop only.
 	alarms alarm.Clock // of all that has its time
@@ -63,9 +65,9 @@ type side struct {
 
 // init makes a side that has no backend yet.
 func (s *side) init(cfg *Common, role string) {
-	s.common, s.instance, s.opened, s.closer, s.door = cfg, nuid.Next(), time.Now(), closer.New(), doorTo(cfg.Access)
-	host, _ := os.Hostname() // only for people
-	s.hello = subscription.Hello{Instance: s.instance, Role: role, Name: cfg.Name, Host: host, PID: os.Getpid()}
+	s.common, s.role, s.opened, s.closer, s.door = cfg, role, time.Now(), closer.New(), doorTo(cfg.Access)
+	s.own.Instance = nuid.Next()
+	s.own.Host, _ = os.Hostname() // only for people
 }
 
 // open opens the backend, which reports to h.
@@ -73,7 +75,7 @@ func (s *side) open(open netio.Opener, h netio.Handler) (err error) {
 	if s.backend, err = open(h); err != nil {
 		return err
 	}
-	s.loop, s.backends = s.backend.Loop(), ways.Of(s.backend)
+	s.loop, s.own.Backends = s.backend.Loop(), ways.Of(s.backend)
 	s.work = workqueue.New(s.loop.Post)
 	s.events = events.New(s.loop.Post,
 		func(e Event) { s.closer.Call(func() { s.common.OnEvent(e) }) },
@@ -94,11 +96,11 @@ func (s *side) begin(review func(), tick func(now time.Time, late time.Duration)
 	return nil
 }
 
-// receive makes the desk.
+// receive makes the desk, and the entry that leads to it.
 //
 //   - cfg: without what is the same for all sides.
 func (s *side) receive(cfg reception.Config) {
-	cfg.Post, cfg.Alarms, cfg.Door, cfg.Instance, cfg.Patience = s.loop.Post, &s.alarms, &s.door, s.instance, helloTimeout
+	cfg.Post, cfg.Alarms, cfg.Door, cfg.Instance, cfg.Patience = s.loop.Post, &s.alarms, &s.door, s.own.Instance, helloTimeout
 	cfg.Missed, cfg.GaveWay, cfg.Stale, cfg.Protocol = ErrHelloTimeout, ErrGaveWay, ErrStaleEntry, ErrProtocol
 	cfg.Most = max(minGuests, cfg.Most)
 	cfg.Hello = func() ([]byte, error) { return s.helloTo("", 0) }
@@ -114,7 +116,7 @@ func (s *side) receive(cfg reception.Config) {
 	cfg.Broken = func(g *reception.Guest, err error) {
 		s.event(Event{Kind: Problem, Peer: peerOf(g.Hello, g.Ep), Err: fmt.Errorf("%w: %w", ErrProtocol, err)})
 	}
-	s.desk = reception.New(cfg)
+	s.desk, s.entry = reception.New(cfg), new(announce.Entry)
 }
 
 // listen listens by all backends, and announces that in dir.
@@ -126,7 +128,7 @@ func (s *side) listen(dir directory.Directory, cfg *Listening, params netio.Para
 	for _, at := range cfg.Also {
 		places.Also = append(places.Also, listen.Place(at))
 	}
-	listeners, at, err := places.Open(s.backends, params, func(backend string, err error) {
+	listeners, at, err := places.Open(s.own.Backends, params, func(backend string, err error) {
 		s.loop.Post(func() { s.event(Event{Kind: Problem, Err: &WayError{backend, err}}) })
 	})
 	if errors.As(err, new(*listen.BackendError)) {
@@ -137,7 +139,7 @@ func (s *side) listen(dir directory.Directory, cfg *Listening, params netio.Para
 	}
 	s.listens = at
 	entry = s.described(entry)
-	entry.Backend = netio.Kind(s.backends.Last().Name())
+	entry.Backend = netio.Kind(s.own.Backends.Last().Name())
 	return s.entry.Start(dir, announce.Instance{
 		Reach: advertise.Reach{Listeners: listeners, Monitor: s.common.Monitor}, Host: cfg.host, Trouble: &s.trouble, Tell: s.onEntry,
 	}, entry)
@@ -152,13 +154,13 @@ func (s *side) addr() netip.AddrPort { return s.listens.Addr() }
 func (s *side) list(dir directory.Directory, role directory.Role, wanted func() (set tags.Set, ok bool)) {
 	s.listing.Store(listing.List(dir, listing.Client{Monitor: s.common.Monitor, Trouble: &s.trouble, Tell: s.onEntry, Describe: func() (directory.Entry, bool) {
 		set, ok := wanted()
-		return s.described(directory.Entry{Role: role, Backend: s.backends.Kinds(), Since: s.opened, Tags: set}), ok
+		return s.described(directory.Entry{Role: role, Backend: s.own.Backends.Kinds(), Since: s.opened, Tags: set}), ok
 	}}))
 }
 
 // described adds what the directory says of any side.
 func (s *side) described(e directory.Entry) directory.Entry {
-	e.Instance, e.Name, e.Host, e.PID = s.instance, s.hello.Name, s.hello.Host, s.hello.PID
+	e.Instance, e.Name, e.Host, e.PID = s.own.Instance, s.common.Name, s.own.Host, os.Getpid()
 	return e
 }
 
@@ -170,9 +172,10 @@ func (s *side) onEntry(news announce.News) { s.loop.Post(func() { s.event(entryE
 //   - instance: that the peer is expected to have; empty: any.
 //   - every: the interval of this side.
 func (s *side) helloTo(instance string, every time.Duration) ([]byte, error) {
-	h := s.hello
-	h.Expect, h.BeatMillis = instance, heartbeat.Millis(every)
-	return subscription.AppendHello(nil, h)
+	return subscription.AppendHello(nil, subscription.Hello{
+		Instance: s.own.Instance, Expect: instance, Role: s.role, Name: s.common.Name, Host: s.own.Host, PID: os.Getpid(),
+		MaxMessageBytes: s.most, BeatMillis: heartbeat.Millis(every), Limited: s.limited,
+	})
 }
 
 // event reports e soon, on the loop, where no lock is held and no page is half delivered. Loop
@@ -204,10 +207,12 @@ func (s *side) refused(err error, peer *Peer, proved *identity.Peer) (e Event, t
 // state returns the state of this side, without peers and tags.
 func (s *side) state(role state.Role, now time.Time) state.State {
 	st := snapshot.New(role, snapshot.Time(now))
-	st.Instance, st.Name, st.Host, st.Since = s.instance, s.hello.Name, s.hello.Host, snapshot.Time(s.opened)
-	st.Backend = s.backends.Names()
+	st.Instance, st.Name, st.Host, st.Since = s.own.Instance, s.common.Name, s.own.Host, snapshot.Time(s.opened)
+	st.Backend = s.own.Backends.Names()
 	st.Silent, st.Broken = s.silent.Load(), s.broken.All()
 	st.EntryFailing, st.EntryCrowded = s.trouble.Failing(), s.trouble.Crowded()
-	snapshot.ShowPlace(s.entry.Place(), &st)
+	if s.entry != nil {
+		snapshot.ShowPlace(s.entry.Place(), &st)
+	}
 	return st
 }

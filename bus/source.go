@@ -55,13 +55,13 @@ func newSource(s *subscriberImpl) *source {
 	src.requests = request.NewAsker(asking{src}, &s.subs, &s.work, &src.share)
 	src.in.init(src)
 	s.dialer.Prepare(&src.contact.Contact, &src.dial)
-	src.contact.report, src.contact.own = src.event, &s.side
+	src.contact.Init(&s.own, &words, func(peer *Peer, why error) { src.event(Event{Kind: Refused, Peer: peer, Err: why}) })
 	return src
 }
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
-	if !src.contact.established(ep) {
+	if !src.contact.Take(ep) {
 		return
 	}
 	src.fault = nil
@@ -70,7 +70,7 @@ func (src *source) established(ep netio.Endpoint) {
 		src.fail(err)
 		return
 	}
-	hello, err := src.sub.helloTo(src.contact.entry.Instance, src.sub.heart.Interval())
+	hello, err := src.sub.helloTo(src.contact.Entry.Instance, src.sub.heart.Interval())
 	if err != nil {
 		src.fail(err)
 		return
@@ -82,7 +82,7 @@ func (src *source) established(ep netio.Endpoint) {
 func (src *source) lost(cause error) {
 	held := src.reading.Held(&src.sub.heart, time.Now())
 	src.reading.End()
-	wasReady := src.contact.closed()
+	wasReady := src.contact.Lose()
 	src.requests.Lost()
 	if src.out.Parted() && errors.Is(cause, io.EOF) {
 		cause = nil // the publisher has closed first
@@ -93,7 +93,7 @@ func (src *source) lost(cause error) {
 	}
 	src.sub.departed()
 	if wasReady {
-		src.sub.counters.connected(src.contact.peer, -1)
+		src.sub.counters.connected(src.contact.Peer, -1)
 		src.sub.heart.Leave()
 	}
 	if src.sub.closed.Load() {
@@ -115,8 +115,8 @@ func (src *source) lost(cause error) {
 	src.sub.gaps.Report()
 	src.sub.broken.Add(cause)
 	src.sub.remember(src, cause)
-	if !src.contact.ended || cause != nil {
-		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
+	if !src.contact.Ended || cause != nil {
+		src.event(Event{Kind: Lost, Peer: src.contact.Peer, Err: cause})
 	}
 	src.contact.Wait(0) // until the state of the connection is forgotten
 	src.telling = false
@@ -127,7 +127,7 @@ func (src *source) lost(cause error) {
 // forgotten. Meanwhile the publisher may have come back or been forgotten.
 func (src *source) goBack() {
 	switch {
-	case !src.contact.Waiting() || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
+	case !src.contact.Waiting() || src.sub.sources[src.contact.Entry.Instance] != src || src.sub.closed.Load():
 	case src.sub.isDialed():
 		src.await()
 	default:
@@ -138,7 +138,7 @@ func (src *source) goBack() {
 // unlisted forgets a publisher that is neither in the directory nor connected, unless
 // it owes messages. These are counted if it comes back.
 func (src *source) unlisted() {
-	if src.contact.listed || src.contact.Pending() || src.sub.sources[src.contact.entry.Instance] != src {
+	if src.contact.Listed || src.contact.Pending() || src.sub.sources[src.contact.Entry.Instance] != src {
 		return
 	}
 	if src.requests.Forgetting() || src.dial.wanting.Looking() {
@@ -148,7 +148,7 @@ func (src *source) unlisted() {
 		return
 	}
 	src.contact.Rest()
-	if src.requests.Owing() == 0 || src.contact.ended {
+	if src.requests.Owing() == 0 || src.contact.Ended {
 		src.sub.forget(src)
 		return
 	}
@@ -158,22 +158,22 @@ func (src *source) unlisted() {
 // vanish reports, once, that the publisher is gone for good without goodbye,
 // unless it owes nothing.
 func (src *source) vanish() {
-	if !src.vanished && src.requests.Owing() > 0 && !src.contact.ended {
+	if !src.vanished && src.requests.Owing() > 0 && !src.contact.Ended {
 		src.vanished = true
-		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags, Err: src.failure})
+		src.event(Event{Kind: Vanished, Peer: src.contact.Peer, Tags: src.contact.Entry.Tags, Err: src.failure})
 	}
 }
 
 // fail ends the connection for a fault of the publisher.
 func (src *source) fail(err error) {
-	if src.fault != nil || src.contact.ep == nil {
+	if src.fault != nil || src.contact.Ep == nil {
 		return
 	}
 	src.fault = err
 	if src.contact.Ready() {
-		src.event(Event{Kind: Problem, Peer: src.contact.peer, Err: err})
+		src.event(Event{Kind: Problem, Peer: src.contact.Peer, Err: err})
 	}
-	_ = src.contact.ep.Close()
+	_ = src.contact.Ep.Close()
 }
 
 // event reports e, which the publisher has caused.

@@ -23,11 +23,11 @@ import (
 //
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (src *source) enter() error {
-	who, err := src.sub.door.Enter(src.contact.ep, acl.Publish)
+	who, err := src.sub.door.Enter(src.contact.Ep, acl.Publish)
 	if err != nil {
 		return err
 	}
-	if err := announced(&src.sub.door, &src.contact.entry, who.Identity()); err != nil {
+	if err := announced(&src.sub.door, &src.contact.Entry, who.Identity()); err != nil {
 		return err
 	}
 	src.permit(who.Identity(), acl.Publish)
@@ -47,14 +47,14 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 	if action != acl.Publish {
 		return // a sender announces nothing
 	}
-	if refused := door.Refuses(who, action, src.contact.entry.Tags, src.contact.entry.Tags); refused != nil {
+	if refused := door.Refuses(who, action, src.contact.Entry.Tags, src.contact.Entry.Tags); refused != nil {
 		src.refuse(refused)
 	}
 }
 
 // refuse tells that the publisher has announced what it may not send.
 func (src *source) refuse(refused error) {
-	if e, tell := src.sub.refused(refused, src.contact.peer, src.rights.Peer()); tell {
+	if e, tell := src.sub.refused(refused, src.contact.Peer, src.rights.Peer()); tell {
 		src.event(e)
 	}
 }
@@ -71,7 +71,7 @@ func (src *source) onRights(m *subscription.Rights) {
 	}
 	src.sub.duplicates.Reconsider(&src.served)
 	src.in.Steps += set.Parts() + request.Steps*src.requests.Len()
-	src.contact.refusal = "" // of tags that it may have now
+	src.contact.Refusal = "" // of tags that it may have now
 	src.requests.AskAnew()
 	src.consider()
 	src.tellDenied()
@@ -83,16 +83,16 @@ func (src *source) tellDenied() {
 		return // of what is granted now
 	}
 	src.telling = true
-	ep := src.contact.ep
+	ep := src.contact.Ep
 	var missing []tags.Set
 	look := src.sub.subs.Each(func(sub *subscriptionImpl) (steps int) {
-		if set := src.rights.Missing(sub.live, src.contact.entry.Tags); !set.IsEmpty() && len(missing) < maxMissing {
+		if set := src.rights.Missing(sub.live, src.contact.Entry.Tags); !set.IsEmpty() && len(missing) < maxMissing {
 			missing = append(missing, set)
 		}
 		return 1 + src.rights.Cost(sub.live)
 	})
 	src.share.Add(func(budget int) (steps int, done bool) {
-		if src.contact.ep != ep {
+		if src.contact.Ep != ep {
 			return 1, true // lost has taken it back
 		}
 		if steps, done = look(budget); !done && len(missing) < maxMissing {
@@ -107,7 +107,7 @@ func (src *source) tellDenied() {
 // tellDeniedOf is tellDenied for a subscription that is new, or has changed.
 func (src *source) tellDeniedOf(sub *subscriptionImpl) {
 	if src.rights.Limited() && !src.rights.Awaited() && src.contact.Ready() {
-		src.denied(src.rights.Missing(sub.live, src.contact.entry.Tags))
+		src.denied(src.rights.Missing(sub.live, src.contact.Entry.Tags))
 	}
 }
 

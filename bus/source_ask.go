@@ -39,7 +39,7 @@ func (src *source) concerns(sub *subscriptionImpl) bool {
 	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
 		return r.Want().Intersects(src.served.Ever())
 	}
-	return src.sub.duplicates.Choose(&src.served, sub, src.rights.Both(sub.live)).Intersects(src.contact.entry.Tags)
+	return src.sub.duplicates.Choose(&src.served, sub, src.rights.Both(sub.live)).Intersects(src.contact.Entry.Tags)
 }
 
 // needs is concerns, whatever the publisher lets this side have: a connection on which there
@@ -48,7 +48,7 @@ func (src *source) needs(sub *subscriptionImpl) bool {
 	if !src.rights.Limited() {
 		return src.concerns(sub)
 	}
-	return src.concerns(sub) || src.sub.duplicates.Choose(&src.served, sub, src.rights.Permitted(sub.live)).Intersects(src.contact.entry.Tags)
+	return src.concerns(sub) || src.sub.duplicates.Choose(&src.served, sub, src.rights.Permitted(sub.live)).Intersects(src.contact.Entry.Tags)
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
@@ -64,7 +64,7 @@ func (src *source) unsubscribe(sub *subscriptionImpl) {
 // considered, which may ask for more, it does nothing; Considered calls it then.
 func (src *source) leaveIfUnneeded() {
 	if src.contact.Ready() && !src.requests.Considering() && src.requests.Open() == 0 && !src.dial.Wanted() {
-		src.contact.ended = src.contact.ended || !src.contact.listed
+		src.contact.Ended = src.contact.Ended || !src.contact.Listed
 		src.out.Leave()
 	}
 }
@@ -107,7 +107,7 @@ func (asking) Message(sub *subscriptionImpl) subscription.Subscribe { return sub
 
 // MayAsk implements request.Side.
 func (src asking) MayAsk() bool {
-	return src.contact.Ready() && !src.rights.Awaited() && !src.contact.ended && !src.out.Parted()
+	return src.contact.Ready() && !src.rights.Awaited() && !src.contact.Ended && !src.out.Parted()
 }
 
 // Queue implements request.Side.
@@ -121,7 +121,7 @@ func (src asking) Fail(err error) { src.fail(err) }
 
 // Stay implements request.Side.
 func (src asking) Stay() {
-	if !src.contact.ended {
+	if !src.contact.Ended {
 		src.out.Stay()
 	}
 }
@@ -131,7 +131,7 @@ func (src asking) Changed() { src.in.Changed() }
 
 // Ceased implements request.Side.
 func (src asking) Ceased() {
-	if src.contact.listed { // otherwise Wanted misses a subscription that is about to ask
+	if src.contact.Listed { // otherwise Wanted misses a subscription that is about to ask
 		src.leaveIfUnneeded()
 	}
 }

@@ -61,7 +61,7 @@ func (src *source) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
-	case h.Instance != src.contact.entry.Instance:
+	case h.Instance != src.contact.Entry.Instance:
 		// Another program has this address now. The publisher may be at its next
 		// address, or come back.
 		err = ErrStaleEntry
@@ -77,21 +77,21 @@ func (src *source) onHello(data []byte) {
 	src.rights.Begin(h.Limited)
 	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
 	heart := &src.sub.heart
-	src.pulse.Begin(heart, src.contact.ep, heart.Following(h.BeatMillis), h.BeatMillis)
+	src.pulse.Begin(heart, src.contact.Ep, heart.Following(h.BeatMillis), h.BeatMillis)
 	src.ready()
 }
 
 // ready begins to work with a publisher that has said hello.
 func (src *source) ready() {
-	src.contact.greeted()
+	src.contact.Welcome()
 	src.vanished, src.dial.seek = false, dialer.Search{}
-	src.sub.counters.connected(src.contact.peer, 1)
+	src.sub.counters.connected(src.contact.Peer, 1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
 	}
 	src.sub.heart.Enter()
-	src.event(Event{Kind: Connected, Peer: src.contact.peer})
-	src.reading.Begin(src.contact.ep, &src.pulse)
+	src.event(Event{Kind: Connected, Peer: src.contact.Peer})
+	src.reading.Begin(src.contact.Ep, &src.pulse)
 	src.consider()
 }
 
@@ -165,7 +165,7 @@ func (src *source) onSubscribed(id uint64) {
 	src.in.Steps += request.Steps + r.Sent().Parts()
 	src.prune(r.Sub.lane)
 	src.in.Begin(r.Sub.lane)
-	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: src.of(r.Sent())})
+	src.event(Event{Kind: kind, Peer: src.contact.Peer, Tags: src.of(r.Sent())})
 	r.Sub.known = true
 	src.sub.stopPatience(r.Sub)
 	if r.Sub.held {
@@ -182,7 +182,7 @@ const maxNamedParts = 256
 // of returns those tags of a set that the publisher has now, or the whole set if it is too
 // complex to find out.
 func (src *source) of(set tags.Set) tags.Set {
-	serves := src.contact.entry.Tags
+	serves := src.contact.Entry.Tags
 	parts := set.Parts() + serves.Parts()
 	if parts > maxNamedParts {
 		return set
@@ -216,7 +216,7 @@ func (src *source) onUnsubscribed(id uint64) {
 	}
 	src.in.Steps += request.Steps
 	src.sub.gaps.Report() // what is lost is told before the end
-	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: had})
+	src.event(Event{Kind: Unsubscribed, Peer: src.contact.Peer, Tags: had})
 	src.prune(r.Sub.lane)
 	if r.Sub.over() {
 		r.Sub.maybeEnded()
@@ -239,7 +239,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 		src.fail(err)
 		return
 	}
-	src.contact.reportRefusal(err)
+	src.contact.Refuse(err)
 	if r := src.requests.Refused(m.ID, err); r != nil {
 		src.answered(r)
 	}
@@ -259,9 +259,9 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if src.requests.Unsettled() {
 		src.vanish() // with the messages on their way when the last connection was lost
 	} else {
-		src.event(Event{Kind: Goodbye, Peer: src.contact.peer, Err: src.failure})
+		src.event(Event{Kind: Goodbye, Peer: src.contact.Peer, Err: src.failure})
 	}
-	src.contact.ended = true
+	src.contact.Ended = true
 	src.sub.duplicates.Reconsider(&src.served)
 	src.out.Leave()
 }

@@ -28,9 +28,9 @@ type dialing struct {
 
 // Open implements dialer.User.
 func (d *dialing) Open(to dialer.Target) error {
-	return d.src.contact.open(&d.src.sub.dialer, to, netio.Params{
+	return d.src.contact.Open(&d.src.sub.dialer, to, netio.Params{
 		Receive: netio.ReceiveParams{
-			MaxMessageBytes:   frameBytes(d.src.contact.entry.PageBytes, d.src.contact.entry.MaxMessageBytes),
+			MaxMessageBytes:   frameBytes(d.src.contact.Entry.PageBytes, d.src.contact.Entry.MaxMessageBytes),
 			FirstMessageBytes: subscription.MaxHelloBytes,
 		},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
@@ -49,7 +49,7 @@ func (d *dialing) Woken() {
 // Tried implements dialer.User: no subscription need wait for this publisher.
 func (d *dialing) Tried(err error) {
 	if err != nil {
-		d.src.contact.reportRefusal(d.src.contact.explain(err))
+		d.src.contact.Failed(err)
 	}
 	if d.src.contact.Idle() {
 		d.src.unlisted()
@@ -79,7 +79,7 @@ func (d *dialing) look() {
 
 // begin dials for a subscription that the publisher concerns.
 func (d *dialing) begin() {
-	if d.src.contact.Idle() && d.may() && d.src.sub.sources[d.src.contact.entry.Instance] == d.src && d.src.contact.speakable(d.fits()) {
+	if d.src.contact.Idle() && d.may() && d.src.sub.sources[d.src.contact.Entry.Instance] == d.src && d.src.contact.Speakable(d.fits()) {
 		d.src.contact.Dial()
 	}
 }
@@ -89,12 +89,12 @@ func (d *dialing) Wanted() bool { return d.may() && d.wanting.Any(&d.src.sub.sub
 
 // may reports whether the publisher may be dialed.
 func (d *dialing) may() bool {
-	return (d.src.contact.listed || d.seek.On()) && !d.src.contact.ended
+	return (d.src.contact.Listed || d.seek.On()) && !d.src.contact.Ended
 }
 
 // fits returns why the publisher's messages do not fit this subscriber, or nil.
 func (d *dialing) fits() error {
-	entry, most := &d.src.contact.entry, d.src.sub.cfg.MaxMessageBytes
+	entry, most := &d.src.contact.Entry, d.src.sub.cfg.MaxMessageBytes
 	if need := frameBytes(entry.PageBytes, entry.MaxMessageBytes); need > most {
 		return &SizeError{Sends: need, Takes: most, text: fmt.Sprintf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, most)}
 	}
@@ -110,17 +110,17 @@ func (d *dialing) seeks() bool {
 	if d.seek.On() { // nothing is wanted of it any more
 		d.seek.End()
 	}
-	if d.seek.Done() || d.src.sub.isDialed() || d.src.requests.Owing() == 0 || d.src.contact.ended || d.src.vanished {
+	if d.seek.Done() || d.src.sub.isDialed() || d.src.requests.Owing() == 0 || d.src.contact.Ended || d.src.vanished {
 		return false
 	}
-	d.seek.Begin(d.src.contact.refusal != "")
+	d.seek.Begin(d.src.contact.Refusal != "")
 	d.src.contact.Wait(d.src.sub.cfg.ReconnectMin)
 	return true
 }
 
 // sought notes that a try to connect has failed.
 func (d *dialing) sought() {
-	if d.seek.On() && !d.src.contact.listed && d.src.contact.Waiting() && d.seek.Failed() {
+	if d.seek.On() && !d.src.contact.Listed && d.src.contact.Waiting() && d.seek.Failed() {
 		d.src.unlisted()
 	}
 }
@@ -146,7 +146,7 @@ func (src *source) Take(e directory.Event) (steps int) {
 // Gone implements discovery.User.
 func (src *source) Gone() (steps int) {
 	begun, awaited := src.sub.duplicates.Steps(), !src.contact.Idle() || src.requests.Len() > 0
-	src.contact.listed, src.contact.gone = false, time.Now()
+	src.contact.Listed, src.contact.Gone = false, time.Now()
 	src.sub.duplicates.Reconsider(&src.served)
 	src.unlisted()
 	src.sub.absent.Left()
@@ -158,12 +158,12 @@ func (src *source) Gone() (steps int) {
 
 // update takes over the directory entry of the publisher.
 func (src *source) update(e directory.Entry) {
-	src.contact.list(e)
+	src.contact.List(e)
 	src.served.Update(e.Instance, e.Tags, e.Since)
 }
 
 // isDialed reports whether publishers dial this subscriber, as no directory lists them.
-func (s *subscriberImpl) isDialed() bool { return s.hello.Role == subscription.RoleReceiver }
+func (s *subscriberImpl) isDialed() bool { return s.role == subscription.RoleReceiver }
 
 // accept takes over a connection that a publisher has dialed, after its hello. The
 // publisher's earlier connection, if any, has ended. Loop only.
@@ -178,7 +178,7 @@ func (s *subscriberImpl) accept(ep netio.Endpoint, h subscription.Hello, who *id
 		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
 	}
 	src.update(entry)
-	src.contact.accepted(ep)
+	src.contact.TakeDialed(ep)
 	src.fault, src.spoken = nil, false
 	src.in.Greeted(h.MaxMessageBytes == subscription.TakesDropped)
 	ep.SetContext(src)
@@ -197,9 +197,9 @@ func (s *subscriberImpl) accept(ep netio.Endpoint, h subscription.Hello, who *id
 // await gives a publisher that has gone without goodbye some time to dial again. No
 // directory shows when it is gone for good.
 func (src *source) await() {
-	src.contact.listed, src.contact.gone = false, time.Now()
+	src.contact.Listed, src.contact.Gone = false, time.Now()
 	src.contact.Rest()
-	if src.requests.Owing() == 0 || src.contact.ended {
+	if src.requests.Owing() == 0 || src.contact.Ended {
 		src.unlisted()
 		return
 	}

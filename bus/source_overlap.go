@@ -13,13 +13,13 @@ type choosing struct{ *subscriberImpl }
 // Presence implements overlap.Side.
 func (s choosing) Presence(src *source) overlap.Presence {
 	switch c := &src.contact; {
-	case s.sources[c.entry.Instance] != src:
+	case s.sources[c.Entry.Instance] != src:
 		return overlap.Forgotten
-	case c.ended:
+	case c.Ended:
 		return overlap.Gone
 	case c.Ready():
 		return overlap.Ready
-	case c.listed:
+	case c.Listed:
 		return overlap.Listed
 	}
 	return overlap.Gone
@@ -62,12 +62,12 @@ func (s choosing) Overlap(v *overlap.Pair[*source]) {
 		wanted = append(wanted, sub.live)
 	}
 	later, earlier := v.Order()
-	s.event(Event{Kind: Duplicate, Peer: later.contact.describe(), Other: earlier.contact.describe(), Tags: v.Common(tags.Union(wanted...)), Err: ErrDuplicate})
+	s.event(Event{Kind: Duplicate, Peer: later.contact.Describe(), Other: earlier.contact.Describe(), Tags: v.Common(tags.Union(wanted...)), Err: ErrDuplicate})
 }
 
 // TooComplex implements overlap.Side.
 func (choosing) TooComplex(src, o *source, set tags.Set, err error) {
-	src.event(Event{Kind: Problem, Peer: src.contact.describe(), Other: o.contact.describe(), Tags: set, Err: err})
+	src.event(Event{Kind: Problem, Peer: src.contact.Describe(), Other: o.contact.Describe(), Tags: set, Err: err})
 }
 
 // bar notes whether one side of the connection with a publisher lets the other one in.

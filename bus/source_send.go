@@ -28,7 +28,7 @@ const goodbyeTime = 250 * time.Millisecond
 func (s *subscriberImpl) farewell() {
 	s.parting = true
 	for _, src := range s.sources {
-		if src.contact.ep != nil && src.fault == nil && !src.out.Parted() {
+		if src.contact.Ep != nil && src.fault == nil && !src.out.Parted() {
 			src.out.Part()
 		}
 	}
@@ -41,7 +41,7 @@ func (s *subscriberImpl) departed() {
 		return
 	}
 	for _, src := range s.sources {
-		if src.contact.ep != nil && src.fault == nil {
+		if src.contact.Ep != nil && src.fault == nil {
 			return
 		}
 	}
@@ -60,7 +60,7 @@ func (s *subscriberImpl) onTick(now time.Time, late time.Duration) {
 
 // tick checks a connection once per tick.
 func (src *source) tick(now time.Time, late time.Duration) {
-	if src.contact.ep == nil || src.fault != nil {
+	if src.contact.Ep == nil || src.fault != nil {
 		return
 	}
 	if src.out.Queue().Moves() && src.reading.Paused() {
@@ -74,7 +74,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		}
 		src.sub.silent.Add(1)
 		src.fault = err // the Lost event says why
-		_ = src.contact.ep.Close()
+		_ = src.contact.Ep.Close()
 		return
 	}
 	if src.sub.heart.Due(now, src.toldAt) {
@@ -107,7 +107,7 @@ func (s *subscriberImpl) report() {
 	s.reporting = false
 	s.gaps.Report()
 	for _, src := range s.sources {
-		if src.contact.ep != nil && src.contact.Ready() {
+		if src.contact.Ep != nil && src.contact.Ready() {
 			src.in.TellDropped()
 		}
 	}

@@ -114,7 +114,7 @@ func newSubscriber(cfg SubscriberConfig, role string) *subscriberImpl {
 	}
 	s.is = s
 	s.init(&s.cfg.Common, role)
-	s.hello.MaxMessageBytes = cfg.MaxMessageBytes
+	s.most = cfg.MaxMessageBytes
 	s.directory = discovery.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
 		Refuse: entryLimit, Problem: s.problem,
@@ -130,7 +130,7 @@ func (s *subscriberImpl) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.duplicates = overlap.NewChoice(choosing{s}, &s.work, s.loop.Post)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
-	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, helloTimeout, s.backends)
+	s.dialer = dialer.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, helloTimeout, s.own.Backends)
 	if err = s.begin(s.reviewAccess, s.onTick); err == nil {
 		s.beat, err = subscription.Append(nil, &subscription.Beat{})
 	}
@@ -152,12 +152,12 @@ func (s *subscriberImpl) kept() discovery.Kept[*source] {
 		Users: s.sources, Work: &s.work, Most: maxAbsent,
 		Of: func(src *source) (discovery.Absence, time.Time) {
 			switch {
-			case src.contact.listed:
-				return discovery.Here, src.contact.gone
+			case src.contact.Listed:
+				return discovery.Here, src.contact.Gone
 			case src.contact.Pending():
-				return discovery.Going, src.contact.gone
+				return discovery.Going, src.contact.Gone
 			}
-			return discovery.Absent, src.contact.gone
+			return discovery.Absent, src.contact.Gone
 		},
 		Forget: func(src *source) (steps int) {
 			src.vanish()
@@ -172,7 +172,7 @@ const forgetSteps = 32
 
 // forget drops a publisher that is not going to come back. TagStats still lists it.
 func (s *subscriberImpl) forget(src *source) {
-	delete(s.sources, src.contact.entry.Instance)
+	delete(s.sources, src.contact.Entry.Instance)
 	src.contact.Rest()
 	s.duplicates.Forget(&src.served)
 	if src.in.Lanes() == 0 {
@@ -195,14 +195,14 @@ func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	s.dialer.Refused(s.backends.Refused(addr, err), err)
+	s.dialer.Refused(s.own.Backends.Refused(addr, err), err)
 }
 
 // OnConnectionClosed implements netio.Handler.
 func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	src := ep.Context().(*source)
 	switch {
-	case src.contact.ep == ep:
+	case src.contact.Ep == ep:
 		src.lost(cause)
 	case !s.closed.Load(): // a connection to another address was faster
 		s.dialer.Freed(ways.TargetOf(ep))

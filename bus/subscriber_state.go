@@ -99,19 +99,19 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 		for lane := range src.in.Lanes() {
 			st.KnownTags += src.in.Known(lane).Len()
 		}
-		if src.contact.isConnected() {
+		if src.contact.Connected() {
 			st.Connected++
-			eps = append(eps, src.contact.ep)
-			past := s.pasts.Of(src.contact.peer.Instance)
-			first.Add(rankedSource{snapshot.Rank{CutOff: past.CutOff(now), Lost: snapshot.Lost(&src.in.Sums().Losses), Name: src.contact.peer.Instance}, src})
+			eps = append(eps, src.contact.Ep)
+			past := s.pasts.Of(src.contact.Peer.Instance)
+			first.Add(rankedSource{snapshot.Rank{CutOff: past.CutOff(now), Lost: snapshot.Lost(&src.in.Sums().Losses), Name: src.contact.Peer.Instance}, src})
 		}
 	}
 	st.Path, st.ByBackend = snapshot.SumPaths(eps), c.byBackend.Connected()
 	for _, r := range first.Sorted() {
-		peer, past := r.src.state(), s.pasts.Of(r.src.contact.peer.Instance)
+		peer, past := r.src.state(), s.pasts.Of(r.src.contact.Peer.Instance)
 		past.Show(&peer)
-		snapshot.ShowPath(&peer, r.src.contact.ep)
-		peer.Passed = r.src.contact.passedWays()
+		snapshot.ShowPath(&peer, r.src.contact.Ep)
+		peer.Passed = r.src.contact.PassedWays(peer.Backend)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st
@@ -119,7 +119,7 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 
 // state returns the state of a publisher, of its last connection if it has none.
 func (src *source) state() state.Peer {
-	peer := src.contact.peer.state(src.contact.Since())
+	peer := src.contact.Peer.state(src.contact.Since())
 	snapshot.ShowIntake(&peer, src.in.Sums())
 	peer.Heard = snapshot.Time(src.pulse.Heard())
 	return peer
@@ -128,7 +128,7 @@ func (src *source) state() state.Peer {
 // isConnected reports whether a publisher is connected, and both have said hello.
 func (s *subscriberImpl) isConnected(instance string) bool {
 	src := s.sources[instance]
-	return src != nil && src.contact.isConnected()
+	return src != nil && src.contact.Connected()
 }
 
 // remember notes how the connection to a publisher has ended.
@@ -138,8 +138,8 @@ func (s *subscriberImpl) remember(src *source, cause error) {
 	switch {
 	case cause != nil:
 		s.pasts.Broke(src.state(), time.Now(), cause, ErrStalled, s.isConnected)
-	case src.contact.ended:
-		s.pasts.Ended(src.contact.peer.Instance)
+	case src.contact.Ended:
+		s.pasts.Ended(src.contact.Peer.Instance)
 	}
 }
 

@@ -118,7 +118,7 @@ const maxPast = 16
 // Instance returns the subscriber's id: a nuid, new for every Subscriber.
 //
 //go:noinline
-func (handle *Subscriber) Instance() string { return subscriberOf(handle).instance }
+func (handle *Subscriber) Instance() string { return subscriberOf(handle).own.Instance }
 
 // TagStats returns the counters of each tag, by publisher, policy and tag. Tags without
 // a message received or known to be lost are not listed. Of the publishers that are
@@ -187,7 +187,7 @@ func tagStatsOf(at receivedPart, cfg SubscriptionConfig, e *knownTag) (stats Tag
 	published := tally.Position - tally.Unwanted
 	lost := tally.Lost()
 	return TagStats{
-		Publisher: at.Of.contact.peer, Since: at.Of.met, Tag: e.Tag, Config: cfg,
+		Publisher: at.Of.contact.Peer, Since: at.Of.met, Tag: e.Tag, Config: cfg,
 		Position: tally.Position, Published: published, Delivered: tally.Delivered, Losses: lossesOf(&lost),
 		Overflowed: lost[ledger.Queue],
 	}, published > 0
