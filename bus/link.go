@@ -3,7 +3,6 @@
 package bus
 
 import (
-	"sync/atomic"
 	"time"
 
 	"tagbus/bus/internal/door"
@@ -11,6 +10,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/snapshot"
+	"tagbus/bus/internal/stall"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/internal/alarm"
@@ -30,15 +30,13 @@ type link struct {
 
 	minSendsFree snapshot.Lowest   // guarded by fan.Mu
 	passed       []state.PassedWay // better ways to a receiver than this one; guarded by fan.Mu
-	stalledAt    atomic.Int64      // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
 
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.
 	state   linkState
-	stalled bool          // reported
 	held    time.Duration // for which this side stood still just before the end of the connection
-	limit   time.Duration // the shortest maxStall of the lanes at the last tick; 0: none
 	fault   error         // why this side closes, or has closed
+	stall   stall.Watch[*fanout.Lane]
 	pulse   heartbeat.Pulse
 	reading heartbeat.Reading
 
@@ -94,39 +92,23 @@ func (l *link) closeAfter(last []byte, reason error) {
 // event reports e, which the subscriber has caused. Loop only.
 func (l *link) event(e Event) { l.pub.events.Add(e, &l.events) }
 
-// answered reports the outcome of the subscriptions of a group. Loop only.
+// answered reports the outcome of the subscriptions of a group, which may be very large. Loop only.
 func (l *link) answered(group []fanout.Wish) {
-	if len(group) == 0 {
-		return
+	type answer struct {
+		set tags.Set
+		err error // why it is refused
 	}
-	answers := make([]groupAnswer, len(group))
+	answers := make([]answer, len(group))
 	for i, w := range group {
-		answers[i] = groupAnswer{w.Set, w.Err}
+		answers[i] = answer{w.Set, w.Err}
 	}
-	l.pub.events.AddSeries(&groupEvents{l.peer, answers}, &l.events, len(group))
-}
-
-// groupEvents is the series of events of a group of subscriptions, which may be very
-// large.
-type groupEvents struct {
-	peer    *Peer
-	answers []groupAnswer
-}
-
-type groupAnswer struct {
-	set tags.Set
-	err error // why it is refused
-}
-
-// Next implements events.Series.
-func (g *groupEvents) Next() (e Event, more bool) {
-	a := g.answers[0]
-	g.answers = g.answers[1:]
-	e = Event{Kind: Subscribed, Peer: g.peer, Tags: a.set, Err: a.err}
-	if a.err != nil {
-		e.Kind = Refused
-	}
-	return e, len(g.answers) > 0
+	peer := l.peer
+	l.pub.events.AddSeries(events.Each(answers, func(a answer) Event {
+		if a.err != nil {
+			return Event{Kind: Refused, Peer: peer, Tags: a.set, Err: a.err}
+		}
+		return Event{Kind: Subscribed, Peer: peer, Tags: a.set}
+	}), &l.events, len(group))
 }
 
 // Long work caused by a subscriber is a task of its link (package workqueue).
@@ -148,3 +130,75 @@ func (l working) Aborted() { l.exit.Abort() }
 
 // ends reports whether the connection is about to end, or has.
 func (l *link) ends() bool { return l.fault != nil || l.exit.Begun() }
+
+// onTick is the publisher's tick.
+func (p *publisherImpl) onTick(now time.Time, late time.Duration) {
+	for l := range p.connections {
+		l.tick(now, late)
+	}
+	p.boundAccounts(maxAccountTags)
+}
+
+// admitted begins to exchange heartbeats with a subscriber: every interval of this side,
+// and of millis milliseconds at the subscriber. Loop only.
+func (l *link) admitted(every time.Duration, millis int) {
+	l.state = linkReady
+	l.pulse.Begin(&l.pub.heart, l.ep, every, millis)
+}
+
+// tick checks a connection once per tick. Loop only.
+func (l *link) tick(now time.Time, late time.Duration) {
+	h := &l.pub.heart
+	if l.state == linkLeaving { // it need not take its last message
+		if h.Over(now.Sub(l.left), helloTimeout) {
+			_ = l.ep.Close()
+		}
+		return
+	}
+	if l.state != linkReady || l.fault != nil {
+		return
+	}
+	if l.reading.Paused() {
+		l.pulse.Excuse() // nothing can be heard now
+	}
+	if silent, allowed := l.pulse.Silent(now, late); allowed > 0 {
+		l.pub.silent.Add(1)
+		l.end(&SilentError{For: silent, Limit: allowed})
+		return
+	}
+	if !l.stall.Told() && l.out.Quiet() { // as most are when there are many
+		if l.pulse.Due(now, false, true) {
+			l.out.Beat()
+		}
+		h.Need(l.stall.Limit())
+		return
+	}
+	sent, moved, idle := l.out.Tick(now, late)
+	if l.pulse.Due(now, sent, idle) {
+		l.out.Beat()
+	}
+	policy := func(n *fanout.Lane) subscription.Policy { return n.Policy }
+	l.stalls(l.stall.Look(now, l.out.Lanes, policy, moved, &l.pub.limits, h))
+}
+
+// stalls does what follows for a subscriber that takes nothing. Loop only.
+func (l *link) stalls(f stall.Found) {
+	if f.Resumed {
+		l.event(Event{Kind: Resumed, Peer: l.peer})
+	}
+	if f.Stalled > 0 {
+		l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: f.Stalled}})
+	}
+	if f.Over > 0 {
+		l.pub.stalled.Add(1)
+		l.end(&StallError{For: f.Over, Limit: f.Limit})
+	}
+}
+
+// end closes the connection; the Lost event says why. Loop only.
+func (l *link) end(cause error) {
+	if l.fault == nil {
+		l.fault = cause
+		_ = l.ep.Close()
+	}
+}

@@ -137,7 +137,7 @@ func (p *publisherImpl) checkRoom(l *link, m *subscription.Subscribe) error {
 
 // account opens the account of a new lane. Loop only, and fan.Mu is held.
 func (p *publisherImpl) account(l *link, w *fanout.Wish) *ledger.Lane {
-	p.heart.Quicken(p.maxStall(policyFrom(w.Policy)))
+	p.heart.Quicken(p.limits.Of(w.Policy))
 	return p.accounts.Open(l.peer.Instance, l, member{l.peer, snapshot.Last{Past: p.pastOf(l)}}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }
 

@@ -15,9 +15,11 @@ import (
 	"tagbus/bus/internal/ending"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
+	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/reception"
 	"tagbus/bus/internal/snapshot"
+	"tagbus/bus/internal/stall"
 	"tagbus/bus/internal/toptags"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/netio"
@@ -70,6 +72,7 @@ type publisherImpl struct {
 	turns       workqueue.Turns        // of the tasks of links
 	failure     error                  // why the publisher ends, for its subscribers; nil if it has not failed
 
+	limits  stall.Limits
 	stalled atomic.Uint64  // connections
 	watch   *toptags.Watch // over the tags
 	users   atomic.Int32   // of the memory: connections, and the publisher
@@ -129,6 +132,10 @@ func newPublisher(open netio.Opener, role string, handler func(*publisherImpl) n
 	p.accounts.Clock = &p.fan.Second
 	p.ending = ending.New(&p.accounts, returnTime)
 	p.maxRemoved = maxRemovedTags
+	p.limits = stall.Limits{MaxStall: cfg.MaxStall, Patience: cfg.HeartbeatTimeout}
+	if p.limits.Patience < 0 {
+		p.limits.Patience = heartbeat.DefaultTimeout
+	}
 	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
 	if err := p.open(open, handler(p)); err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func (p *publisherImpl) snapshotAll(st *state.State, q state.Question, now time.
 	ranking := snapshot.NewRanking[*link](q.Peers)
 	for l := range p.links {
 		past := p.pastOf(l)
-		ranking.Add(st, l, l.peer.Backend, &l.out, snapshot.Rank{Stalled: l.stalledAt.Load() != 0, CutOff: past.CutOff(now), Name: l.peer.Instance})
+		ranking.Add(st, l, l.peer.Backend, &l.out, snapshot.Rank{Stalled: !l.stall.Since().IsZero(), CutOff: past.CutOff(now), Name: l.peer.Instance})
 		eps = append(eps, l.ep)
 	}
 	gone := snapshot.Latest(p.accounts.Gone(), q.Peers, now, func(a *ledger.Account[*link, member]) (*snapshot.Past, time.Time) {
@@ -122,9 +122,7 @@ func (l *link) snapshot(now time.Time, wanted map[subscription.LaneID][]tags.Tag
 	snapshot.ShowOutbox(&peer, l.out.Stats(), snapshot.Sends{Free: room.Sends, MinFree: l.minSendsFree.Add(now, room.MinSends)}, wanted)
 	peer.Heard, peer.Passed = snapshot.Time(l.pulse.Heard()), l.passed
 	past.Show(&peer)
-	if at := l.stalledAt.Load(); at != 0 {
-		peer.StalledSince = time.Unix(0, at).UTC()
-	}
+	peer.StalledSince = l.stall.Since()
 	return peer
 }
 

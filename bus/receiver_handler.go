@@ -13,11 +13,11 @@ import (
 	"tagbus/subscription"
 )
 
-// receiverHandler is a Receiver as its backend sees it: a subscriber that is
-// dialed. Every method runs on the loop.
+// receiverHandler is a Receiver as its backend sees it: a subscriber that is dialed. Every
+// method runs on the loop.
 type receiverHandler struct {
-	subscriber subscriberHandler
-	r          *receiverImpl
+	subscriberHandler // for what does not depend on which side dials
+	r                 *receiverImpl
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -28,50 +28,12 @@ func (receiverHandler) OnConnectionRefused(netip.AddrPort, error) {}
 
 // OnConnectionClosed implements netio.Handler.
 func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
-	src, ok := ep.Context().(*source)
-	if !ok {
-		h.r.sub.desk.Closed(ep)
-		return
-	}
 	h.r.seats.Leave(ep)
-	if h.r.leaving && !src.out.Leaving() {
+	if src, ok := ep.Context().(*source); ok && h.r.leaving && !src.out.Leaving() {
 		h.r.cutOff++
 	}
-	h.subscriber.OnConnectionClosed(ep, keys, cause)
+	h.subscriberHandler.OnConnectionClosed(ep, keys, cause)
 	h.r.noteLeft()
-}
-
-// OnData implements netio.Handler.
-func (h receiverHandler) OnData(ep netio.Endpoint, data []byte) {
-	if _, ok := ep.Context().(*source); ok {
-		h.subscriber.OnData(ep, data)
-	} else if !h.r.sub.closed.Load() {
-		h.r.sub.desk.Data(ep, data)
-	}
-}
-
-// OnDataParts implements netio.PartsHandler.
-func (h receiverHandler) OnDataParts(ep netio.Endpoint, head, data []byte) (taken bool) {
-	_, ours := ep.Context().(*source)
-	return ours && h.subscriber.OnDataParts(ep, head, data)
-}
-
-// OnSendCompleted implements netio.Handler.
-func (h receiverHandler) OnSendCompleted(c netio.Completion) {
-	if _, ok := c.Endpoint.Context().(*source); ok {
-		h.subscriber.OnSendCompleted(c)
-		return
-	}
-	h.r.sub.desk.Sent(c.Endpoint)
-}
-
-// OnSendReady implements netio.Handler.
-func (h receiverHandler) OnSendReady(ep netio.Endpoint) {
-	if _, ok := ep.Context().(*source); ok {
-		h.subscriber.OnSendReady(ep)
-		return
-	}
-	h.r.sub.desk.SendReady(ep)
 }
 
 // ended returns ErrClosed if the receiver drains or is closed, and otherwise nil.

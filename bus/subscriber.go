@@ -184,8 +184,8 @@ func (s *subscriberImpl) forget(src *source) {
 	s.past = append(s.past, src)
 }
 
-// subscriberHandler is a Subscriber as its backend sees it. Every method runs
-// on the loop.
+// subscriberHandler is a Subscriber as its backend sees it. A connection without a source, at a
+// Receiver, is still at the desk. Every method runs on the loop.
 type subscriberHandler struct{ *subscriberImpl }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -200,8 +200,10 @@ func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
 
 // OnConnectionClosed implements netio.Handler.
 func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
-	src := ep.Context().(*source)
+	src, ok := ep.Context().(*source)
 	switch {
+	case !ok:
+		s.desk.Closed(ep)
 	case src.contact.Ep == ep:
 		src.lost(cause)
 	case !s.closed.Load(): // a connection to another address was faster
@@ -211,20 +213,39 @@ func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, 
 
 // OnData implements netio.Handler.
 func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
-	if !s.closed.Load() {
-		ep.Context().(*source).onData(data)
+	if s.closed.Load() {
+		return
 	}
+	if src, ok := ep.Context().(*source); ok {
+		src.onData(data)
+		return
+	}
+	s.desk.Data(ep, data)
 }
 
 // OnDataParts implements netio.PartsHandler.
 func (s subscriberHandler) OnDataParts(ep netio.Endpoint, head, data []byte) (taken bool) {
-	return s.closed.Load() || ep.Context().(*source).onParts(head, data)
+	if s.closed.Load() {
+		return true
+	}
+	src, ok := ep.Context().(*source)
+	return ok && src.onParts(head, data)
 }
 
 // OnSendCompleted implements netio.Handler.
 func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
-	c.Endpoint.Context().(*source).out.Completed()
+	if src, ok := c.Endpoint.Context().(*source); ok {
+		src.out.Completed()
+		return
+	}
+	s.desk.Sent(c.Endpoint)
 }
 
 // OnSendReady implements netio.Handler.
-func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).out.Pump() }
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) {
+	if src, ok := ep.Context().(*source); ok {
+		src.out.Pump()
+		return
+	}
+	s.desk.SendReady(ep)
+}

@@ -109,6 +109,7 @@ var table = []rule{
 		"acl", "internal/alarm", "internal/sanitize", "bus/internal/admission", "bus/internal/door", "bus/internal/heartbeat", "bus/internal/observe", "bus/internal/snapshot", "bus/state", "netio", "subscription",
 	}},
 	{"bus/internal/ending", "when a publisher has ended depends on the accounts of its subscribers, and not on what ends them", []string{"bus/internal/ledger"}},
+	{"bus/internal/stall", "whether a subscriber takes its messages depends on what waits for it, and not on what that is", []string{"bus/internal/heartbeat", "subscription"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
 	{"bus/internal/intake", "what arrives of a publisher is found and counted without knowing a session, a handler or the transport", []string{

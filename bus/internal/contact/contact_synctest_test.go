@@ -31,10 +31,14 @@ var (
 )
 
 var words = contact.Words[string]{
-	Stale:    errStale,
-	Peer:     func(e directory.Entry, at dialer.Target) string { return fmt.Sprint(e.Name, " ", at.Backend, " ", at) },
-	NoWay:    func(_ directory.Entry, ours string, err error) error { return errors.Join(fmt.Errorf("%w by %s", errNoWay, ours), err) },
-	Loopback: func(_ directory.Entry, host string, err error) error { return errors.Join(fmt.Errorf("%w, on %s", errLoopback, host), err) },
+	Stale: errStale,
+	Peer:  func(e directory.Entry, at dialer.Target) string { return fmt.Sprint(e.Name, " ", at.Backend, " ", at) },
+	NoWay: func(_ directory.Entry, ours string, err error) error {
+		return errors.Join(fmt.Errorf("%w by %s", errNoWay, ours), err)
+	},
+	Loopback: func(_ directory.Entry, host string, err error) error {
+		return errors.Join(fmt.Errorf("%w, on %s", errLoopback, host), err)
+	},
 }
 
 // backend has a name, and opens what it is told.

@@ -100,6 +100,22 @@ func (q *Queue[E]) Waiting() int { return q.waiting.Len() }
 //     these wait; nil if there is none.
 func (q *Queue[E]) Add(e E, conn *Conn) { q.AddSeries(&one[E]{e}, conn, 1) }
 
+// Each returns the series of the events of values, of which there is at least one. Each event is
+// made when it is told.
+func Each[V, E any](all []V, of func(V) E) Series[E] { return &each[V, E]{all, of} }
+
+type each[V, E any] struct {
+	left []V
+	of   func(V) E
+}
+
+// Next implements Series.
+func (s *each[V, E]) Next() (e E, more bool) {
+	e = s.of(s.left[0])
+	s.left = s.left[1:]
+	return e, len(s.left) > 0
+}
+
 // AddSeries is Add for several events, weight of them, which are bounded by what the
 // peer has sent. For the bound of the queue they count as one.
 func (q *Queue[E]) AddSeries(s Series[E], conn *Conn, weight int) {

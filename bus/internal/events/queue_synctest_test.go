@@ -59,16 +59,7 @@ func upTo(n int) (list []int) {
 	return list
 }
 
-// counted is a series of the numbers that are left.
-type counted []int
-
-func (s *counted) Next() (int, bool) {
-	e := (*s)[0]
-	*s = (*s)[1:]
-	return e, len(*s) > 0
-}
-
-func series(list []int) *counted { return (*counted)(&list) }
+func series(list []int) Series[int] { return Each(list, func(n int) int { return n }) }
 
 // pausedTimes is a connection that counts how often it is paused.
 type pausedTimes struct {
