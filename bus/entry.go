@@ -102,9 +102,7 @@ type AddressLimitError struct {
 }
 
 // Error says how many there are, and what to do.
-func (e *AddressLimitError) Error() string {
-	return fmt.Sprintf("bus: this host has %d addresses, and its entry names %d, the first of each network first: set Advertise to name others", e.Has, e.Named)
-}
+func (e *AddressLimitError) Error() string { return announce.LeftOut(*e).Text() }
 
 // AddressGoneError is the cause of a Problem event of a publisher or a receiver whose address, of
 // Listen or Advertise, was one of this host and is no more. The event comes once, and once more
@@ -116,12 +114,7 @@ type AddressGoneError struct {
 }
 
 // Error names the address, and what to do.
-func (e *AddressGoneError) Error() string {
-	if e.Over {
-		return sanitize.Linef("bus: %v is an address of this host again, after %v without", e.Addr, e.Lasted.Round(time.Millisecond))
-	}
-	return sanitize.Linef("bus: %v, which is announced, is not an address of this host any more: no program connects by it: give the host the address again, or listen on 0.0.0.0, which follows what the host has", e.Addr)
-}
+func (e *AddressGoneError) Error() string { return announce.Gone(*e).Text() }
 
 // entryEvent returns the event of what has become of the entry of this side.
 func entryEvent(news announce.News) Event {

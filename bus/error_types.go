@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/door"
+	"tagbus/internal/goroutine"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -270,23 +271,5 @@ type PanicError struct {
 // Error names the tag, the panic's value and the place. It is one line; the whole
 // stack is in Stack.
 func (e *PanicError) Error() string {
-	return sanitize.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
-}
-
-// placeOfPanic returns the function and the line that panicked, from the stack
-// that was taken where the panic was caught; "" if it does not say.
-func placeOfPanic(stack []byte) string {
-	_, below, found := strings.Cut(string(stack), "\npanic(")
-	if !found {
-		return ""
-	}
-	lines := strings.Split(below, "\n") // a function and its place in turn, from the rest of panic's own
-	for i := 2; i+1 < len(lines); i += 2 {
-		if strings.HasPrefix(lines[i], "runtime.") { // how the runtime came to panic
-			continue
-		}
-		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
-		return fmt.Sprintf(" at %s (%s)", lines[i], place)
-	}
-	return ""
+	return sanitize.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, goroutine.PlaceOfPanic(e.Stack))
 }

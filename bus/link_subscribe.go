@@ -105,16 +105,12 @@ func (p *publisherImpl) policyOf(l *link, m *subscription.Subscribe) (Policy, er
 	if m.Policy != "" {
 		policy, err = ParsePolicy(m.Policy)
 	}
-	known := l.out.Lane(m.Lane)
+	if err == nil {
+		err = l.out.MayTake(m, policy.inside(), maxLanes)
+	}
 	switch {
 	case err != nil:
-		return policy, errors.Join(ErrProtocol, err)
-	case l.out.LaneOf(m.ID) != nil && l.out.LaneOf(m.ID) != known:
-		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
-	case known != nil && known.Policy != policy.inside():
-		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.Policy, policy)
-	case known == nil && len(l.out.Lanes) >= maxLanes:
-		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
+		return policy, fmt.Errorf("%w: %w", ErrProtocol, err)
 	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
 		return policy, fmt.Errorf("%w: %v; it allows %v", ErrPolicyRefused, policy.Kind, p.cfg.Policies)
 	}

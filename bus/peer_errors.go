@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/announce"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
 )
@@ -81,22 +82,7 @@ type EntryError struct {
 }
 
 // Error says why, or how long it lasted. Of one that was announced late it does not repeat why.
-func (e *EntryError) Error() string {
-	crowded := errors.Is(e.Err, directory.ErrCrowded)
-	switch {
-	case crowded && e.Over:
-		return sanitize.Linef("bus: other programs follow the entries of the directory again, after %v with too many", e.Lasted.Round(time.Millisecond))
-	case crowded:
-		return sanitize.Linef("bus: other programs may not find this one: %v", e.Err)
-	case e.Over && e.Unannounced:
-		return sanitize.Linef("bus: the entry is in the directory now, %v late", e.Lasted.Round(time.Millisecond))
-	case e.Unannounced:
-		return sanitize.Linef("bus: the entry is not in the directory yet, so that no other program finds this one: %v", e.Err)
-	case e.Over:
-		return sanitize.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
-	}
-	return sanitize.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
-}
+func (e *EntryError) Error() string { return announce.Failing(*e).Text() }
 
 // Unwrap returns the cause.
 func (e *EntryError) Unwrap() error { return e.Err }

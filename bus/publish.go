@@ -127,21 +127,7 @@ func (handle *Publisher) Flush() { publisherOf(handle).fan.Flush() }
 //   - Blocks: never.
 func (handle *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, done func()) error {
 	p := publisherOf(handle)
-	return p.explain(tag, len(data), p.lend(tag, status, data, done))
-}
-
-// lend is PublishZeroCopy with the errors of the fanout.
-func (p *publisherImpl) lend(tag tags.Tag, status Status, data []byte, done func()) error {
-	if done == nil {
-		done = func() {}
-	}
-	lent, err := p.fan.PublishLent(tag, wire.Status(status), data, done)
-	if !lent {
-		if err = p.fan.Publish(tag, wire.Status(status), data, nil); err == nil {
-			done()
-		}
-	}
-	return err
+	return p.explain(tag, len(data), p.fan.Lend(tag, wire.Status(status), data, done))
 }
 
 // PublishZeroCopyContext publishes a message as PublishZeroCopy does, and waits
@@ -155,7 +141,7 @@ func (handle *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Ta
 	if err != ErrNoResources { //nolint:errorlint // PublishZeroCopy returns it bare, and this is the data path
 		return err
 	}
-	return p.retry(ctx, tag, len(data), func() error { return p.lend(tag, status, data, done) })
+	return p.retry(ctx, tag, len(data), func() error { return p.fan.Lend(tag, wire.Status(status), data, done) })
 }
 
 // TagPublisher publishes messages of one tag: what Publisher.Publish and PublishContext do,

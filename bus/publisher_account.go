@@ -77,19 +77,13 @@ func (l *link) endCause(cause error) error {
 	return blame(cause, l.held)
 }
 
-// acked settles the receipts that an Ack answers. An Ack for which no caller waits any
-// more is ignored. Loop only.
+// acked settles the receipts that an Ack answers. Loop only.
 func (l *link) acked(m *subscription.Ack) {
 	if !l.dialed {
 		l.fail(protocolError("an acknowledgement that was not asked for"))
 		return
 	}
-	tag := tags.Tag(m.Tag)
-	if n := l.pub.fan.Count(tag); m.Position > n {
-		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
-		return
-	}
-	l.out.Acked(tag, m.Position, m.Failed)
+	l.reported(l.out.Acked(m))
 }
 
 // maxAccountTags bounds the entries of all subscribers, about 1.7 GB. That is enough for

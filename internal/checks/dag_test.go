@@ -71,7 +71,7 @@ var table = []rule{
 	}},
 	{"access", "what a peer may do follows from its certificate and the policy, as the bus asks it", []string{"acl", "bus", "identity", "internal/sanitize", "tags"}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"acl", "identity", "internal/alarm", "internal/validate", "internal/sanitize", "internal/backoff", "subscription", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags",
+		"acl", "identity", "internal/alarm", "internal/goroutine", "internal/validate", "internal/sanitize", "internal/backoff", "subscription", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags",
 		"github.com/nats-io/nuid",
 	}},
 	{"bus/observer", "an observer asks over a connection of the bus, and publishes and subscribes nothing", []string{
@@ -134,7 +134,7 @@ var table = []rule{
 	{"bus/internal/pending", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/announce", "what keeps an entry true depends on the directory and on the host, and not on what the instance does", []string{
-		"bus/directory", "bus/internal/advertise", "bus/internal/hostaddr", "tags",
+		"internal/sanitize", "bus/directory", "bus/internal/advertise", "bus/internal/hostaddr", "tags",
 	}},
 	{"bus/internal/listen", "where a program listens follows from its configuration and its backends", []string{"bus/internal/advertise", "bus/internal/dialer", "bus/internal/ways", "netio"}},
 	{"bus/internal/advertise", "the addresses of listeners depend on them and on the host alone", []string{"bus/directory"}},

@@ -3,6 +3,8 @@
 package goroutine_test
 
 import (
+	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 
@@ -60,5 +62,30 @@ func BenchmarkOnLoop(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		goroutine.OnLoop()
+	}
+}
+
+// thrown returns the stack where a panic of f was caught.
+func thrown(f func()) (stack []byte) {
+	defer func() {
+		_ = recover()
+		stack = debug.Stack()
+	}()
+	f()
+	return nil
+}
+
+func TestPlaceOfPanic(t *testing.T) {
+	var none []int
+	for name, f := range map[string]func(){
+		"by a call":      func() { panic("x") },
+		"of the runtime": func() { none[len(none)] = 1 },
+	} {
+		if got := goroutine.PlaceOfPanic(thrown(f)); !strings.HasPrefix(got, " at tagbus/internal/goroutine_test.TestPlaceOfPanic.func") || !strings.Contains(got, "goroutine_test.go:") || strings.Contains(got, " +") {
+			t.Errorf("%s: got %q, want the function and the line", name, got)
+		}
+	}
+	if got := goroutine.PlaceOfPanic(debug.Stack()); got != "" {
+		t.Errorf("without a panic: got %q, want nothing", got)
 	}
 }

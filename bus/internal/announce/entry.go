@@ -7,7 +7,6 @@ package announce
 
 import (
 	"errors"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,39 +38,6 @@ type Instance struct {
 	Trouble *Trouble   // where what is wrong with the entry is noted
 	Tell    func(News) // called in any goroutine; it must not block
 }
-
-// News is what has become of an entry: a Moved, a LeftOut, a Gone or a Failing.
-type News interface{ news() }
-
-// Moved says that the entry names other addresses now, because those of the host have changed.
-type Moved struct{ Addresses []netip.AddrPort }
-
-// LeftOut says that the host has more addresses than an entry names.
-type LeftOut struct {
-	Has   int // addresses of the host that others may dial
-	Named int // that the entry has
-}
-
-// Gone says that an address that is announced whatever the host has was one of the host,
-// and is no more, or is again.
-type Gone struct {
-	Addr   netip.AddrPort
-	Over   bool          // the host has it again
-	Lasted time.Duration // if Over: for how long it had not
-}
-
-// Failing says that the entry cannot be announced, renewed or changed, or is one of too many.
-type Failing struct {
-	Err         error
-	Unannounced bool          // it was in the directory never
-	Over        bool          // it can again
-	Lasted      time.Duration // if Over: for how long it could not
-}
-
-func (Moved) news()   {}
-func (LeftOut) news() {}
-func (Gone) news()    {}
-func (Failing) news() {}
 
 // Start announces an entry, and follows the addresses of the host from then on. It is called once.
 //

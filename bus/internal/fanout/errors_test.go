@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -108,13 +109,13 @@ func TestAReceiptIsSettledOnce(t *testing.T) {
 		receipts[i].position = uint64(i + 1)
 		box.expect(receipts[i])
 	}
-	box.Acked(1, 1, false)
-	box.Acked(1, 3, true)
+	box.settle(1, 1, false)
+	box.settle(1, 3, true)
 	box.Kill()
 	for done := false; !done; {
 		_, done = box.Bury(1)
 	}
-	box.Acked(1, 4, false) // too late
+	box.settle(1, 4, false) // too late
 	for i, want := range []error{nil, nil, ErrNotHandled, ErrLost} {
 		position, lost, err := receipts[i].Wait(t.Context())
 		if !errors.Is(err, want) || lost || position != uint64(i+1) {
@@ -124,4 +125,47 @@ func TestAReceiptIsSettledOnce(t *testing.T) {
 	if !box.Dead() {
 		t.Error("the outbox is not dead after Kill")
 	}
+}
+
+func TestOutbox_MayTake(t *testing.T) {
+	fan := newFanout(t)
+	var box Outbox
+	box.Init(fan, &modelEndpoint{}, func(err error) { t.Error(err) })
+	block, latest := subscription.Policy{}, subscription.Policy{Kind: subscription.Latest}
+	var book ledger.Book[int, int]
+	account := book.Open("x", 1, 0, 3, block, 2, func(uint16) bool { return false })
+	box.subs[7] = box.open(3, block, 0, account)
+	for _, test := range []struct {
+		name   string
+		ask    subscription.Subscribe
+		policy subscription.Policy
+		most   int
+		want   string
+	}{
+		{"another subscription in the lane", subscription.Subscribe{ID: 8, Lane: 3}, block, 1, ""},
+		{"the same again", subscription.Subscribe{ID: 7, Lane: 3}, block, 1, ""},
+		{"another lane", subscription.Subscribe{ID: 8, Lane: 4}, latest, 2, ""},
+		{"one lane too many", subscription.Subscribe{ID: 8, Lane: 4}, latest, 1, "more than 1 lanes"},
+		{"another lane for the same", subscription.Subscribe{ID: 7, Lane: 4}, block, 2, "subscription 7 moved to lane 4"},
+		{"another policy in the lane", subscription.Subscribe{ID: 8, Lane: 3}, latest, 2, "lane 3 has the policy block, and then latest"},
+	} {
+		got := ""
+		if err := box.MayTake(&test.ask, test.policy, test.most); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+	box.Kill()
+}
+
+func TestOutbox_Acked_noMessageThatIsNot(t *testing.T) {
+	fan := newFanout(t)
+	var box Outbox
+	box.Init(fan, &modelEndpoint{}, func(err error) { t.Error(err) })
+	if err := box.Acked(&subscription.Ack{Tag: 1, Position: 1}); err == nil || err.Error() != "the receiver acknowledges message 1 of tag 0x0000000000000001, of 0 that were sent" {
+		t.Errorf("got %v, want an error that names the message", err)
+	}
+	box.Kill()
 }

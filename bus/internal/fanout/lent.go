@@ -16,14 +16,23 @@ import (
 // is cheaper to copy into a shared page than to send as a page of its own.
 const lentShare = 8
 
-// PublishLent publishes a message without copying it, if that is possible and worth
-// while. Otherwise it does nothing: lent is false, and the caller publishes a copy.
+// Lend publishes a message without copying it, if that is possible and worth while, and
+// otherwise a copy.
 //
-//   - done: called on the loop, in Config.Call, once data is not read any more. If there
-//     is an error, it is not called.
-//   - Errors: ErrNoRoom; lent is true. It is not wrapped.
-func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, done func()) (lent bool, err error) {
-	return fan.publishLent(tag, status, payload{mem: data, done: done})
+//   - done: called on the loop, in Config.Call, once data is not read any more, or at once if it
+//     is copied; nil: there is no call. If there is an error, it is not called.
+//   - Errors: as Publish.
+func (fan *Fanout) Lend(tag tags.Tag, status wire.Status, data []byte, done func()) error {
+	if done == nil {
+		done = func() {}
+	}
+	lent, err := fan.publishLent(tag, status, payload{mem: data, done: done})
+	if !lent {
+		if err = fan.Publish(tag, status, data, nil); err == nil {
+			done()
+		}
+	}
+	return err
 }
 
 // payload is what is published without a copy.
@@ -39,7 +48,10 @@ func (x payload) data() []byte { return x.mem[x.front:] }
 // lends reports whether a payload of n bytes is published without a copy.
 func (fan *Fanout) lends(n int) bool { return n >= fan.cfg.PageBytes/lentShare }
 
-// publishLent is PublishLent, also of memory of the arena, from which all transports send.
+// publishLent publishes a message without copying it, also of memory of the arena, from which
+// all transports send. If that is not possible or not worth while it does nothing: lent is false.
+//
+// Errors: ErrNoRoom; lent is true. It is not wrapped.
 func (fan *Fanout) publishLent(tag tags.Tag, status wire.Status, x payload) (lent bool, err error) {
 	if n := len(x.data()); !fan.lends(n) || n > fan.cfg.MaxMessageBytes {
 		return false, nil

@@ -200,7 +200,7 @@ func (r *modelRun) lend(rt *rapid.T) {
 	tag := tags.Tag(rapid.IntRange(0, modelTags-1).Draw(rt, "tag"))
 	data := modelPayload(tag, r.accepted[tag]+1, rapid.IntRange(0, 800).Draw(rt, "bytes"))
 	r.lent++
-	lent, err := r.fan.PublishLent(tag, 0, data, func() { clear(data); r.lent-- })
+	lent, err := r.fan.publishLent(tag, 0, payload{mem: data, done: func() { clear(data); r.lent-- }})
 	if !lent || err != nil {
 		r.lent--
 	}

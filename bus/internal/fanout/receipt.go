@@ -151,10 +151,10 @@ func (box *Outbox) abandon(budget int) (steps int, done bool) {
 	return steps, len(box.receipts) == 0
 }
 
-// Acked settles the receipts of a tag up to a position, after an Ack. Loop only.
+// settle settles the receipts of a tag up to a position, after an Ack. Loop only.
 //
 //   - failed: the message at the position was not handled (ErrNotHandled).
-func (box *Outbox) Acked(tag tags.Tag, position uint64, failed bool) {
+func (box *Outbox) settle(tag tags.Tag, position uint64, failed bool) {
 	box.mu.Lock()
 	list := box.receipts[tag]
 	n := 0

@@ -7,6 +7,7 @@ import (
 
 	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // A fanout does not know what of the data given to the transport has arrived. A subscriber
@@ -99,5 +100,18 @@ func (box *Outbox) Dropped(m *subscription.Dropped, most uint64) error {
 		}
 		n.Account.DropTag(m.Cause, of.Tag, of.Count)
 	}
+	return nil
+}
+
+// Acked takes what a receiver says of messages that have a Receipt. An Ack for which no caller
+// waits any more changes nothing. Loop only.
+//
+// Errors: there is no such message.
+func (box *Outbox) Acked(m *subscription.Ack) error {
+	tag := tags.Tag(m.Tag)
+	if n := box.fan.Count(tag); m.Position > n {
+		return fmt.Errorf("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n)
+	}
+	box.settle(tag, m.Position, m.Failed)
 	return nil
 }
