@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"tagbus/acl"
-	"tagbus/bus/directory"
 	"tagbus/bus/internal/door"
 	"tagbus/identity"
 	"tagbus/internal/sanitize"
@@ -117,13 +116,3 @@ func (e *SignerError) Error() string {
 
 // Is reports whether target is ErrWrongSigner.
 func (*SignerError) Is(target error) bool { return target == ErrWrongSigner }
-
-// announced reports why a peer is not the one that has signed an entry, or nil.
-//
-// Errors: *SignerError.
-func announced(d *door.Door, e *directory.Entry, who *identity.Peer) error {
-	if d.Signed(e.Signer, who) {
-		return nil
-	}
-	return &SignerError{Instance: e.Instance, Signer: e.Signer, Who: who.Principal}
-}

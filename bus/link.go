@@ -113,23 +113,17 @@ func (l *link) answered(group []fanout.Wish) {
 
 // Long work caused by a subscriber is a task of its link (package workqueue).
 
-// working is a link as what does its tasks sees it.
-type working struct{ *link }
-
 // Pause implements workqueue.Peer.
-func (l working) Pause() { l.reading.Pause() }
+func (l *link) Pause() { l.reading.Pause() }
 
 // Resume implements workqueue.Peer.
-func (l working) Resume() { l.reading.Resume() }
+func (l *link) Resume() { l.reading.Resume() }
 
 // Ends implements workqueue.Peer.
-func (l working) Ends() bool { return l.ends() }
+func (l *link) Ends() bool { return l.fault != nil || l.exit.Begun() }
 
 // Aborted implements workqueue.Peer: the publisher ends.
-func (l working) Aborted() { l.exit.Abort() }
-
-// ends reports whether the connection is about to end, or has.
-func (l *link) ends() bool { return l.fault != nil || l.exit.Begun() }
+func (l *link) Aborted() { l.exit.Abort() }
 
 // onTick is the publisher's tick.
 func (p *publisherImpl) onTick(now time.Time, late time.Duration) {

@@ -67,19 +67,23 @@ func (o Offers) String() string {
 // other publisher. Tests make it smaller.
 var maxOfferSteps = 2 << 20
 
-// offersOf returns the job that calls tell with what peers offer, unless ctx ends. Loop only.
+// offers looks what peers offer.
 //
 //   - receivers: they are none of publishers.
-func offersOf(ctx context.Context, all []*peerContact, wanted tags.Set, receivers bool, tell func(Offers)) workqueue.Job {
-	listed := slices.DeleteFunc(all, func(c *peerContact) bool { return !c.Listed })
-	// In a fixed order, so that the same publishers are named each time.
-	slices.SortFunc(listed, func(a, b *peerContact) int { return cmp.Compare(a.Entry.Instance, b.Entry.Instance) })
-	search := offers.Search[*peerContact]{Wanted: wanted, Peers: listed, Tags: func(c *peerContact) tags.Set { return c.Entry.Tags }, MaxSteps: maxOfferSteps}
-	return search.Job(ctx, func(found offers.Found[*peerContact]) {
-		o := Offers{Wanted: wanted, Publishers: len(listed), Serving: found.Serving, Unseen: found.Unseen, receivers: receivers}
-		for _, near := range found.Nearest {
-			o.Nearest = append(o.Nearest, Offer{Peer: near.Peer.Describe(), Tags: near.Tags})
-		}
-		tell(o)
+//   - peers: calls yield for each of them, on the loop.
+func (s *side) offers(ctx context.Context, wanted tags.Set, receivers bool, peers func(yield func(*peerContact) bool)) (Offers, error) {
+	o, err := workqueue.Ask(ctx, s.asked(), func(tell func(Offers)) workqueue.Job {
+		listed := slices.DeleteFunc(slices.Collect(peers), func(c *peerContact) bool { return !c.Listed })
+		// In a fixed order, so that the same publishers are named each time.
+		slices.SortFunc(listed, func(a, b *peerContact) int { return cmp.Compare(a.Entry.Instance, b.Entry.Instance) })
+		search := offers.Search[*peerContact]{Wanted: wanted, Peers: listed, Tags: func(c *peerContact) tags.Set { return c.Entry.Tags }, MaxSteps: maxOfferSteps}
+		return search.Job(ctx, func(found offers.Found[*peerContact]) {
+			o := Offers{Wanted: wanted, Publishers: len(listed), Serving: found.Serving, Unseen: found.Unseen, receivers: receivers}
+			for _, near := range found.Nearest {
+				o.Nearest = append(o.Nearest, Offer{Peer: near.Peer.Describe(), Tags: near.Tags})
+			}
+			tell(o)
+		})
 	})
+	return o, unanswered("offers", err)
 }

@@ -5,7 +5,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 
 	"tagbus/bus/directory"
@@ -157,30 +156,22 @@ func (out *outlet) established(ep netio.Endpoint) {
 //
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (out *outlet) enter() error {
-	p, entry := out.sender.pub, &out.contact.Entry
-	who, err := p.door.Enter(out.contact.Ep, p.action)
+	p := out.sender.pub
+	who, err := p.meet(&out.contact, p.action)
 	if out.link.who = who; err != nil {
 		return err
 	}
-	if err := announced(&p.door, entry, who.Identity()); err != nil {
-		return err
-	}
-	return who.Whole(entry.Tags)
+	return who.Whole(out.contact.Entry.Tags)
 }
 
 // onHello handles the receiver's first message: its hello, or the reason of a refusal.
 func (out *outlet) onHello(data []byte) {
-	h, err := answerOf(data)
-	switch {
-	case err != nil:
-	case h.Instance != out.contact.Entry.Instance:
-		err = ErrStaleEntry
-	case h.Role != subscription.RoleReceiver:
-		err = protocolError("it is no receiver")
-	default:
-		if err = out.link.who.Again(); err == nil {
-			err = out.sender.pub.admit(out.link, h)
-		}
+	h, err := answerOf(data, out.contact.Entry.Instance, subscription.RoleReceiver)
+	if err == nil {
+		err = out.link.who.Again()
+	}
+	if err == nil {
+		err = out.sender.pub.admit(out.link, h)
 	}
 	if err != nil {
 		out.fail(err)
@@ -208,10 +199,7 @@ func (out *outlet) lost(cause error) {
 		out.missing = !expelled
 		out.contact.Retry()
 	default: // it never worked: try the next address
-		if cause == nil {
-			cause = io.EOF
-		}
-		out.contact.Refused(cause)
+		out.contact.NeverReady(cause)
 	}
 }
 

@@ -117,14 +117,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 		if other == l {
 			continue
 		}
-		for _, n := range other.out.Lanes {
-			if !n.Overlaps(set) {
-				continue
-			}
-			has, both := n.Set(), set
-			if rest, err := set.Without(has); err == nil {
-				both, _ = set.Without(rest) // no more complex than the difference above, which was possible
-			}
+		if both, some := other.out.Common(set); some {
 			return &DuplicateError{Tags: both, First: other.peer}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
-	"tagbus/bus/internal/tagset"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -36,15 +35,8 @@ func (l *link) sayRights() {
 	if !p.door.Asks() || p.action != acl.Subscribe {
 		return
 	}
-	set := l.who.Rights()
-	if !tagset.Fits(set) { // it is told of those that are served; others are refused when it asks
-		served, _ := p.fan.Served()
-		both, err := set.Intersection(served)
-		if set = both; err != nil || !tagset.Fits(set) {
-			set = tags.Everything()
-		}
-	}
-	parts, err := group.RightsParts(set)
+	served, _ := p.fan.Served()
+	parts, err := group.RightsParts(l.who.Rights(), served)
 	if err != nil {
 		l.fail(err)
 		return

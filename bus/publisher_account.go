@@ -24,7 +24,7 @@ import (
 func (p *publisherImpl) supersede(l *link, f func()) {
 	old := p.newest.Enter(l.peer.Instance, l, func() {
 		l.reading.Resume()
-		if !l.ends() && !l.out.Dead() && !p.work.Ended() {
+		if !l.Ends() && !l.out.Dead() && !p.work.Ended() {
 			f()
 		}
 	})

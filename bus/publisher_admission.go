@@ -4,15 +4,11 @@ package bus
 
 import (
 	"fmt"
-	"net/netip"
 
 	"tagbus/bus/internal/admission"
 	"tagbus/bus/internal/ending"
 	"tagbus/subscription"
 )
-
-// host returns the address that a connection comes from.
-func (l *link) host() netip.Addr { return l.ep.Remote().Addr().Unmap() }
 
 // admit makes l a subscriber, or returns why not.
 func (p *publisherImpl) admit(l *link, h subscription.Hello) error {
@@ -59,7 +55,7 @@ func (p *publisherImpl) forget(l *link, cause error) (unconfirmed uint64) {
 // Errors: ErrTooManySubscribers, wrapped.
 func (p *publisherImpl) makeRoom(l *link, instance string) error {
 	limits := admission.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
-	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest.Newest(instance), func(l *link) bool {
+	way, gaveWay, full := p.seats.Take(l, l.ep.Remote().Addr().Unmap(), limits, p.newest.Newest(instance), func(l *link) bool {
 		return l.tasks.Len() == 0 // otherwise it has asked for something
 	})
 	if full != nil {

@@ -31,7 +31,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 func (p *publisherImpl) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
 	l.grace.F = l.overdue
-	l.tasks.Turns, l.tasks.Peer = &p.turns, working{l}
+	l.tasks.Turns, l.tasks.Peer = &p.turns, l
 	l.events = events.Conn{Pause: l.reading.Pause, Resume: l.reading.Resume}
 	l.out.Init(&p.fan, ep, l.onFault)
 	return l

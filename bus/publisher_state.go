@@ -23,21 +23,20 @@ import (
 //   - Threads: any. Blocks: never. Its work grows with the subscribers, and not with the
 //     tags: about a millisecond for 1,000 of them.
 func (handle *Publisher) State(ctx context.Context, q state.Question) (state.State, error) {
-	p := publisherOf(handle)
-	if ctx.Err() != nil {
-		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
-	}
-	return p.snapshot(state.Publisher, q.Bounded(), time.Now()), nil
+	return publisherOf(handle).stateNow(ctx, state.Publisher, q)
 }
 
 // State returns what the sender knows of itself and of its receivers; see
 // Publisher.State.
 func (handle *Sender) State(ctx context.Context, q state.Question) (state.State, error) {
-	s := senderOf(handle)
+	return senderOf(handle).pub.stateNow(ctx, state.Sender, q)
+}
+
+func (p *publisherImpl) stateNow(ctx context.Context, role state.Role, q state.Question) (state.State, error) {
 	if ctx.Err() != nil {
 		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
 	}
-	return s.pub.snapshot(state.Sender, q.Bounded(), time.Now()), nil
+	return p.snapshot(role, q.Bounded(), time.Now()), nil
 }
 
 // snapshot returns the state of this side. q is within its limits, and now as time.Now

@@ -144,14 +144,13 @@ func (handle *Sender) Offers(ctx context.Context, wanted tags.Set) (Offers, erro
 	if s.ended.Load() {
 		return Offers{}, ErrClosed
 	}
-	offers, err := workqueue.Ask(ctx, s.pub.asked(), func(tell func(Offers)) workqueue.Job {
-		all := make([]*peerContact, 0, len(s.outlets))
+	return s.pub.offers(ctx, wanted, true, func(yield func(*peerContact) bool) {
 		for _, out := range s.outlets {
-			all = append(all, &out.contact)
+			if !yield(&out.contact) {
+				return
+			}
 		}
-		return offersOf(ctx, all, wanted, true, tell)
 	})
-	return offers, unanswered("offers", err)
 }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers

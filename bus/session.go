@@ -82,19 +82,29 @@ var words = contact.Words[*Peer]{
 	},
 }
 
-// answerOf reads the first message of the dialed side: its hello, or the reason for
-// which it refuses the connection.
-func answerOf(data []byte) (subscription.Hello, error) {
+// answerOf reads the first message of the dialed side: its hello, or the reason for which it
+// refuses the connection.
+//
+//   - instance, role: that it is expected to have. Another instance at the address of an entry may
+//     be gone again later, or the peer be at its next address.
+func answerOf(data []byte, instance, role string) (h subscription.Hello, err error) {
 	if data[0] == byte(subscription.KindRefused) {
-		refused, err := subscription.DecodeRefused(data)
-		if err != nil {
-			return subscription.Hello{}, errors.Join(ErrProtocol, err)
+		var refused *subscription.Refused
+		if refused, err = subscription.DecodeRefused(data); err == nil {
+			return h, refusedError{sanitize.Line(refused.Reason)}
 		}
-		return subscription.Hello{}, refusedError{sanitize.Line(refused.Reason)}
+	} else {
+		h, err = subscription.DecodeHello(data)
 	}
-	h, err := subscription.DecodeHello(data)
-	if err != nil {
+	switch {
+	case err != nil:
 		return h, errors.Join(ErrProtocol, err)
+	case h.Instance != instance:
+		return h, ErrStaleEntry
+	case h.Role != role && role == "":
+		return h, protocolError("it is a %s", sanitize.Text(h.Role))
+	case h.Role != role:
+		return h, protocolError("it is no %s", role)
 	}
 	return h, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/advertise"
 	"tagbus/bus/internal/announce"
@@ -188,6 +189,18 @@ func (s *side) problem(err error) { s.event(Event{Kind: Problem, Err: err}) }
 // asked returns what is asked for something that takes a job of the loop.
 func (s *side) asked() workqueue.Asked {
 	return workqueue.Asked{Loop: s.loop, Queue: &s.work, Ended: s.closer.Ended(), Closed: ErrClosed, OtherLoop: ErrOnLoop}
+}
+
+// meet returns which peer has been dialed, if it may do something of a kind here and has signed
+// its entry.
+//
+// Errors: those of Access.Identify; *AccessError; *SignerError.
+func (s *side) meet(c *peerContact, action acl.Action) (door.Peer, error) {
+	who, err := s.door.Enter(c.Ep, action)
+	if err == nil && !s.door.Signed(c.Entry.Signer, who.Identity()) {
+		err = &SignerError{Instance: c.Entry.Instance, Signer: c.Entry.Signer, Who: who.Identity().Principal}
+	}
+	return who, err
 }
 
 // refused returns the event for a refusal, and reports whether it is to be told now.

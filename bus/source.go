@@ -105,10 +105,7 @@ func (src *source) lost(cause error) {
 		cause = blame(cause, held)
 	}
 	if !wasReady { // it never worked: try the next address
-		if cause == nil {
-			cause = io.EOF
-		}
-		src.contact.Refused(cause)
+		src.contact.NeverReady(cause)
 		return
 	}
 	src.sub.duplicates.Reconsider(&src.served) // if it has left the directory, others send its tags

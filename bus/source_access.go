@@ -23,15 +23,11 @@ import (
 //
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (src *source) enter() error {
-	who, err := src.sub.door.Enter(src.contact.Ep, acl.Publish)
-	if err != nil {
-		return err
+	who, err := src.sub.meet(&src.contact, acl.Publish)
+	if err == nil {
+		src.permit(who.Identity(), acl.Publish)
 	}
-	if err := announced(&src.sub.door, &src.contact.Entry, who.Identity()); err != nil {
-		return err
-	}
-	src.permit(who.Identity(), acl.Publish)
-	return nil
+	return err
 }
 
 // permit notes of which tags a peer may send messages. What it has announced besides is not

@@ -8,6 +8,7 @@ import (
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/tagset"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/sanitize"
 	"tagbus/subscription"
@@ -58,16 +59,7 @@ func (src *source) spent() {
 
 // onHello handles the publisher's first message: its hello, or the reason of a refusal.
 func (src *source) onHello(data []byte) {
-	h, err := answerOf(data)
-	switch {
-	case err != nil:
-	case h.Instance != src.contact.Entry.Instance:
-		// Another program has this address now. The publisher may be at its next
-		// address, or come back.
-		err = ErrStaleEntry
-	case h.Role != "":
-		err = protocolError("it is a %s", sanitize.Text(h.Role))
-	}
+	h, err := answerOf(data, src.contact.Entry.Instance, "")
 	if err != nil {
 		src.sub.bar(src, errors.Is(err, ErrNotAllowed))
 		src.fail(err)
@@ -167,7 +159,7 @@ func (src *source) onSubscribed(id uint64) {
 	src.in.Begin(r.Sub.lane)
 	src.event(Event{Kind: kind, Peer: src.contact.Peer, Tags: src.of(r.Sent())})
 	r.Sub.known = true
-	src.sub.stopPatience(r.Sub)
+	src.sub.alarms.Cancel(&r.Sub.patience)
 	if r.Sub.held {
 		r.Sub.stall(src)
 	}
@@ -175,24 +167,12 @@ func (src *source) onSubscribed(id uint64) {
 	src.answered(r)
 }
 
-// maxNamedParts limits the sets of which an event names what the publisher has: it is told
-// for every answer.
-const maxNamedParts = 256
-
 // of returns those tags of a set that the publisher has now, or the whole set if it is too
 // complex to find out.
 func (src *source) of(set tags.Set) tags.Set {
-	serves := src.contact.Entry.Tags
-	parts := set.Parts() + serves.Parts()
-	if parts > maxNamedParts {
-		return set
-	}
-	src.in.Steps += parts
-	both, err := tags.NewBudget(16*maxNamedParts).Intersection(set, serves)
-	if err != nil {
-		return set
-	}
-	return both
+	some, steps := tagset.Named(set, src.contact.Entry.Tags)
+	src.in.Steps += steps
+	return some
 }
 
 // answered continues after the answer to a Subscribe. The subscription may have changed

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/workqueue"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -76,7 +77,10 @@ func (s *subscriberImpl) add(sub *subscriptionImpl) {
 	s.subs.Add(sub.id, sub)
 	s.listing.Load().Changed()
 	s.duplicates.Open(sub)
-	s.startPatience(sub)
+	if sub.cfg.Timeout > 0 {
+		sub.patience.F = func() { s.giveUp(sub) }
+		s.alarms.Set(&sub.patience, sub.cfg.Timeout)
+	}
 	for _, src := range s.sources {
 		src.considerOne(sub)
 		src.tellDeniedOf(sub)
@@ -91,7 +95,7 @@ func (s *subscriberImpl) remove(sub *subscriptionImpl) {
 	s.subs.Remove(sub.id)
 	s.listing.Load().Changed()
 	s.leaving[sub.id] = sub
-	s.stopPatience(sub)
+	s.alarms.Cancel(&sub.patience)
 	sub.resume()
 	for _, src := range s.sources {
 		src.unsubscribe(sub)
@@ -127,18 +131,6 @@ func (sub *subscriptionImpl) finish(err error) {
 	}
 	sub.endQueue(err)
 }
-
-// startPatience begins the wait for the first acknowledgement of a subscription. Loop
-// only.
-func (s *subscriberImpl) startPatience(sub *subscriptionImpl) {
-	if sub.cfg.Timeout > 0 {
-		sub.patience.F = func() { s.giveUp(sub) }
-		s.alarms.Set(&sub.patience, sub.cfg.Timeout)
-	}
-}
-
-// stopPatience ends that wait. Loop only.
-func (s *subscriberImpl) stopPatience(sub *subscriptionImpl) { s.alarms.Cancel(&sub.patience) }
 
 // giveUp ends a subscription that no publisher has acknowledged in time.
 func (s *subscriberImpl) giveUp(sub *subscriptionImpl) {
@@ -193,21 +185,9 @@ func (s *subscriberImpl) shutdown() {
 	s.work.Stop()
 	_ = s.alarms.Close()
 	left := slices.Collect(maps.Values(s.leaving))
-	s.finishAll(slices.AppendSeq(left, s.subs.All))
+	workqueue.InTurns(s.loop.Post, slices.AppendSeq(left, s.subs.All), finishedPerTurn,
+		func(sub *subscriptionImpl) { sub.finish(ErrClosed) }, func() { close(s.finished) })
 }
 
 // finishedPerTurn is how many subscriptions a turn of the loop finishes.
 const finishedPerTurn = 2048
-
-// finishAll finishes subscriptions, some in each turn of the loop while it runs. Loop
-// only.
-func (s *subscriberImpl) finishAll(left []*subscriptionImpl) {
-	for n := 0; len(left) > 0; n++ {
-		if n == finishedPerTurn && s.loop.Post(func() { s.finishAll(left) }) {
-			return
-		}
-		left[len(left)-1].finish(ErrClosed)
-		left = left[:len(left)-1]
-	}
-	close(s.finished)
-}

@@ -8,7 +8,7 @@ import (
 
 	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/snapshot"
-	"tagbus/bus/internal/topk"
+	"tagbus/bus/internal/tagset"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/bus/state"
 	"tagbus/netio"
@@ -77,12 +77,6 @@ func (r *receiverImpl) snapshot(q state.Question) state.State {
 	return st
 }
 
-// rankedSource is a publisher that may be shown.
-type rankedSource struct {
-	snapshot.Rank
-	src *source
-}
-
 // snapshot returns the state of this side. q is within its limits. Loop only.
 func (s *subscriberImpl) snapshot(q state.Question) state.State {
 	now := time.Now()
@@ -93,25 +87,24 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 	snapshot.ShowReceived(&st, &counts, c.LostAt())
 	x := st.Receiving
 	x.Retained, x.RetainedBytes, x.RetainRefusals = s.retainer.Stats()
-	first := topk.New(q.Peers, func(a, b rankedSource) int { return snapshot.Before(a.Rank, b.Rank) })
+	ranking := snapshot.NewRanking[*source](q.Peers)
 	var eps []netio.Endpoint
 	for _, src := range s.sources {
 		for lane := range src.in.Lanes() {
 			st.KnownTags += src.in.Known(lane).Len()
 		}
 		if src.contact.Connected() {
-			st.Connected++
 			eps = append(eps, src.contact.Ep)
-			past := s.pasts.Of(src.contact.Peer.Instance)
-			first.Add(rankedSource{snapshot.Rank{CutOff: past.CutOff(now), Lost: snapshot.Lost(&src.in.Sums().Losses), Name: src.contact.Peer.Instance}, src})
+			past, peer := s.pasts.Of(src.contact.Peer.Instance), src.contact.Peer
+			ranking.AddSource(&st, src, peer.Backend, src.in.Sums(), snapshot.Rank{CutOff: past.CutOff(now), Name: peer.Instance})
 		}
 	}
-	st.Path, st.ByBackend = snapshot.SumPaths(eps), c.byBackend.Connected()
-	for _, r := range first.Sorted() {
-		peer, past := r.src.state(), s.pasts.Of(r.src.contact.Peer.Instance)
+	st.Path = snapshot.SumPaths(eps)
+	for _, src := range ranking.Shown(&st) {
+		peer, past := src.state(), s.pasts.Of(src.contact.Peer.Instance)
 		past.Show(&peer)
-		snapshot.ShowPath(&peer, r.src.contact.Ep)
-		peer.Passed = r.src.contact.PassedWays(peer.Backend)
+		snapshot.ShowPath(&peer, src.contact.Ep)
+		peer.Passed = src.contact.PassedWays(peer.Backend)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st
@@ -143,21 +136,16 @@ func (s *subscriberImpl) remember(src *source, cause error) {
 	}
 }
 
-// maxWantedParts bounds the sets that are united for a state.
-const maxWantedParts = 256
-
 // wanted returns what the open subscriptions want together, and how many parts that has;
 // or some of it, if it has very many parts.
 func (s *subscriberImpl) wanted() (some tags.Set, parts int) {
-	for sub := range s.subs.All {
-		if parts += sub.live.Parts(); some.Parts() <= maxWantedParts {
-			some = some.Union(sub.live)
+	return tagset.Some(func(yield func(tags.Set) bool) {
+		for sub := range s.subs.All {
+			if !yield(sub.live) {
+				return
+			}
 		}
-	}
-	if some.Parts() <= maxWantedParts {
-		parts = some.Parts()
-	}
-	return some, parts
+	})
 }
 
 // listed returns what the directory says that the subscriber wants. ok is false at its end.
@@ -190,12 +178,11 @@ func (handle *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, 
 	if s.closed.Load() {
 		return Offers{}, ErrClosed
 	}
-	offers, err := workqueue.Ask(ctx, s.asked(), func(tell func(Offers)) workqueue.Job {
-		all := make([]*peerContact, 0, len(s.sources))
+	return s.offers(ctx, wanted, false, func(yield func(*peerContact) bool) {
 		for _, src := range s.sources {
-			all = append(all, &src.contact)
+			if !yield(&src.contact) {
+				return
+			}
 		}
-		return offersOf(ctx, all, wanted, false, tell)
 	})
-	return offers, unanswered("offers", err)
 }

@@ -9,6 +9,7 @@ package contact
 
 import (
 	"errors"
+	"io"
 	"time"
 
 	"tagbus/bus/directory"
@@ -179,6 +180,16 @@ func (c *Contact[P]) Connected() bool { return c.Ready() && c.Ep != nil }
 func (c *Contact[P]) Lose() (wasReady bool) {
 	c.Ep = nil
 	return c.Closed()
+}
+
+// NeverReady goes on after a connection that never became ready, as Refused does.
+//
+//   - cause: why it has ended; nil: the peer has closed it.
+func (c *Contact[P]) NeverReady(cause error) {
+	if cause == nil {
+		cause = io.EOF
+	}
+	c.Refused(cause)
 }
 
 // PassedWays returns the ways that are better than that of the connection, by a backend. A peer that

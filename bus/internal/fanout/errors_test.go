@@ -127,7 +127,7 @@ func TestAReceiptIsSettledOnce(t *testing.T) {
 	}
 }
 
-func TestOutbox_MayTake(t *testing.T) {
+func TestOutbox_MayTake_andCommon(t *testing.T) {
 	fan := newFanout(t)
 	var box Outbox
 	box.Init(fan, &modelEndpoint{}, func(err error) { t.Error(err) })
@@ -135,6 +135,17 @@ func TestOutbox_MayTake(t *testing.T) {
 	var book ledger.Book[int, int]
 	account := book.Open("x", 1, 0, 3, block, 2, func(uint16) bool { return false })
 	box.subs[7] = box.open(3, block, 0, account)
+	fan.Mu.Lock()
+	if err := fan.table.Subscribe(box.subs[7].id, 7, tags.Of(1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if both, some := box.Common(tags.Of(2, 3)); !some || !both.Equal(tags.Of(2)) {
+		t.Errorf("common: got %v, %v; want tag 2", both, some)
+	}
+	if both, some := box.Common(tags.Of(3)); some {
+		t.Errorf("common: got %v, want none", both)
+	}
+	fan.Mu.Unlock()
 	for _, test := range []struct {
 		name   string
 		ask    subscription.Subscribe

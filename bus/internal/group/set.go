@@ -27,10 +27,18 @@ func Parts(m subscription.Subscribe, set tags.Set) (parts []*subscription.Subscr
 	return parts, err
 }
 
-// RightsParts returns the messages that say which tags a subscriber may have.
+// RightsParts returns the messages that say which tags a subscriber may have. Of a set that is
+// too large it is told of those that are served, and if need be of all: others are refused when
+// it asks.
 //
 // Errors: those of tags.Set.MarshalBinary.
-func RightsParts(set tags.Set) (parts []*subscription.Rights, err error) {
+func RightsParts(set, served tags.Set) (parts []*subscription.Rights, err error) {
+	if !tagset.Fits(set) {
+		both, err := set.Intersection(served)
+		if set = both; err != nil || !tagset.Fits(set) {
+			set = tags.Everything()
+		}
+	}
 	err = cut(set, func(piece []byte, more bool) {
 		parts = append(parts, &subscription.Rights{Set: piece, More: more})
 	})

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/internal/group"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 func TestPartsFitControlMessages(t *testing.T) {
@@ -55,5 +56,34 @@ func TestDenied(t *testing.T) {
 	}
 	if _, err := group.Denied(&subscription.Denied{Set: binary(t, single(subscription.MaxDenied+1))}); err == nil {
 		t.Error("got a set with too many ranges")
+	}
+}
+
+// Of rights that are too large for the protocol a subscriber is told those that are served, or all.
+func TestRightsParts_ofALargeSet(t *testing.T) {
+	large := single(subscription.MaxParts + 1)
+	var first tags.Tag
+	for first = range large.All() {
+		break
+	}
+	for _, test := range []struct {
+		name              string
+		set, served, want tags.Set
+	}{
+		{"a small one", tags.Of(1, 9), tags.Of(1), tags.Of(1, 9)},
+		{"served in part", large, tags.Of(first, 1<<50), tags.Of(first)},
+		{"served as a whole", large, tags.Everything(), tags.Everything()},
+	} {
+		parts, err := group.RightsParts(test.set, test.served)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rights group.Rights
+		for i, m := range parts {
+			got, complete, err := rights.Add(m)
+			if err != nil || complete != (i == len(parts)-1) || complete && !got.Equal(test.want) {
+				t.Errorf("%s: got %d parts, %v, want %v", test.name, got.Parts(), err, test.want)
+			}
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func grant(t *testing.T, r *rights.Rights, set tags.Set) {
 	t.Helper()
 	r.Begin(true)
-	parts, err := group.RightsParts(set)
+	parts, err := group.RightsParts(set, set)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,12 @@ package snapshot
 
 import (
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/intake"
 	"tagbus/bus/internal/topk"
 	"tagbus/bus/state"
 )
 
-// Ranking chooses the peers that the state of a side that sends shows, and sums up all of them.
+// Ranking chooses the peers that a state shows, and sums up all of them.
 //
 //   - C: a connection.
 type Ranking[C any] struct {
@@ -37,11 +38,23 @@ func (r *Ranking[C]) Add(st *state.State, conn C, backend string, out *fanout.Ou
 		sums := n.Account.Sums()
 		rank.Lost += Lost(&sums.Lost)
 	}
-	st.Connected++
 	if rank.Stalled {
 		st.Stalled++
 	}
 	st.Fullest = max(st.Fullest, rank.Fullest)
+	r.add(st, conn, backend, rank)
+}
+
+// AddSource is Add for a peer that sends to this side.
+//
+//   - rank: without Lost, which is that of sums.
+func (r *Ranking[C]) AddSource(st *state.State, conn C, backend string, sums *intake.Sums, rank Rank) {
+	rank.Lost = Lost(&sums.Losses)
+	r.add(st, conn, backend, rank)
+}
+
+func (r *Ranking[C]) add(st *state.State, conn C, backend string, rank Rank) {
+	st.Connected++
 	r.by.Add(backend, 1)
 	r.first.Add(ranked[C]{rank, conn})
 }

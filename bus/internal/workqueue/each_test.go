@@ -32,3 +32,29 @@ func TestEach(t *testing.T) {
 		}
 	}
 }
+
+func TestInTurns(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		var posted []func()
+		post := func(f func()) bool {
+			if !ended {
+				posted = append(posted, f)
+			}
+			return !ended
+		}
+		var got []int
+		done := 0
+		workqueue.InTurns(post, []int{1, 2, 3, 4, 5}, 2, func(n int) { got = append(got, n) }, func() { done++ })
+		for turn := 1; !ended && turn < 3; turn++ {
+			if len(got) != 2*turn || done > 0 {
+				t.Errorf("after %d turns: got %v, done %d; want 2 in each", turn, got, done)
+			}
+			f := posted[0]
+			posted = posted[1:]
+			f()
+		}
+		if !slices.Equal(got, []int{5, 4, 3, 2, 1}) || done != 1 || len(posted) > 0 {
+			t.Errorf("ended %v: got %v, done %d, and %d posted; want all, once", ended, got, done, len(posted))
+		}
+	}
+}
