@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/advertise"
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/heartbeat"
 	"tagbus/bus/internal/hostaddr"
 	"tagbus/internal/validate"
@@ -263,4 +264,10 @@ func checkTags(v *validate.Violations, set tags.Set, purpose string) {
 		v.Add("Tags is empty: name the tags to %s", purpose)
 	}
 	v.Field("Tags", checkEntry(set))
+}
+
+// frameBytes returns the size of the largest transport message that a
+// publisher of these sizes sends.
+func frameBytes(pageBytes, maxMessage int) int {
+	return max(pageBytes, fanout.MostFraming+maxMessage, smallestMaxMessage)
 }

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"math"
 	"net/netip"
+	"time"
 	"unsafe"
 
 	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/wire"
+	"tagbus/bus/state"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -144,6 +147,15 @@ type Peer struct {
 // String returns, for example, "readout@host1:4711 (10.0.0.1:40000)". A peer without name
 // is called by the end of its instance (ShortInstance).
 func (p *Peer) String() string { return peerText(p) }
+
+// state returns the state of a peer that is connected since a time, without its counts.
+func (p *Peer) state(since time.Time) state.Peer {
+	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Backend: p.Backend, Since: snapshot.Time(since)}
+	if p.Addr.IsValid() {
+		st.Address = p.Addr.String()
+	}
+	return st
+}
 
 // RequestID names one request of one Requester. The bus carries it beside the payload, with
 // the command and with the reply. No two requests have the same, so ids can be compared with
