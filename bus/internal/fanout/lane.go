@@ -3,7 +3,6 @@
 package fanout
 
 import (
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -76,23 +75,6 @@ func (box *Outbox) LaneBytes() (bytes int64) {
 		bytes += n.limit
 	}
 	return bytes
-}
-
-// MayTake returns why a subscriber may not ask for a subscription, or nil. Loop only.
-//
-//   - policy: of m.
-//   - most: lanes that it may have.
-func (box *Outbox) MayTake(m *subscription.Subscribe, policy subscription.Policy, most int) error {
-	known := box.Lane(m.Lane)
-	switch of := box.LaneOf(m.ID); {
-	case of != nil && of != known:
-		return fmt.Errorf("subscription %d moved to lane %d", m.ID, m.Lane)
-	case known != nil && known.Policy != policy:
-		return fmt.Errorf("lane %d has the policy %v, and then %v", m.Lane, known.Policy, policy)
-	case known == nil && len(box.Lanes) >= most:
-		return fmt.Errorf("more than %d lanes", most)
-	}
-	return nil
 }
 
 // open makes a lane. Loop only, and Fanout.Mu is held.

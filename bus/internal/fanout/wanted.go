@@ -2,7 +2,12 @@
 
 package fanout
 
-import "tagbus/tags"
+import (
+	"fmt"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
 
 // Wanted returns what the lanes want, a set for each. Loop only, with Fanout.Mu held.
 func (box *Outbox) Wanted() []tags.Set {
@@ -27,4 +32,21 @@ func (box *Outbox) Common(set tags.Set) (both tags.Set, some bool) {
 		return both, true
 	}
 	return both, false
+}
+
+// MayTake returns why a subscriber may not ask for a subscription, or nil. Loop only.
+//
+//   - policy: of m.
+//   - most: lanes that it may have.
+func (box *Outbox) MayTake(m *subscription.Subscribe, policy subscription.Policy, most int) error {
+	known := box.Lane(m.Lane)
+	switch of := box.LaneOf(m.ID); {
+	case of != nil && of != known:
+		return fmt.Errorf("subscription %d moved to lane %d", m.ID, m.Lane)
+	case known != nil && known.Policy != policy:
+		return fmt.Errorf("lane %d has the policy %v, and then %v", m.Lane, known.Policy, policy)
+	case known == nil && len(box.Lanes) >= most:
+		return fmt.Errorf("more than %d lanes", most)
+	}
+	return nil
 }
