@@ -221,7 +221,12 @@ func (d *dispatcher) panicked(tag tags.Tag, messages int, v any) {
 	d.Fails()
 }
 
-// Aim implements intake.Side.
+// A dispatcher is an intake.Side by the methods below.
+
+func (d *dispatcher) Send(m subscription.Message) { d.src.out.Send(m) }
+func (d *dispatcher) Waits() bool                 { return d.src.out.Waits() }
+func (d *dispatcher) Report()                     { d.src.sub.reportSoon() }
+
 func (d *dispatcher) Aim(lane uint16, tag tags.Tag) (targets []target) {
 	if d.src.sub.closed.Load() {
 		return nil
@@ -234,26 +239,15 @@ func (d *dispatcher) Aim(lane uint16, tag tags.Tag) (targets []target) {
 	return targets
 }
 
-// Count implements intake.Side.
 func (d *dispatcher) Count(cause subscription.Cause, n uint64, from, to uint32) {
 	d.src.sub.counters.Lose(cause, n, from, to)
 }
 
-// Gap implements intake.Side.
 func (d *dispatcher) Gap(to *gap, tag tags.Tag, cause subscription.Cause, n uint64) {
 	if d.src.sub.gaps.Add(to, lostTag{d.src, tag}, cause, n) {
 		d.src.sub.reportSoon()
 	}
 }
-
-// Send implements intake.Side.
-func (d *dispatcher) Send(m subscription.Message) { d.src.out.Send(m) }
-
-// Waits implements intake.Side.
-func (d *dispatcher) Waits() bool { return d.src.out.Waits() }
-
-// Report implements intake.Side.
-func (d *dispatcher) Report() { d.src.sub.reportSoon() }
 
 // gap is what is lost of one tag, and not told.
 type gap = events.Gap[Event, lostTag]

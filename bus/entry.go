@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/dialer"
 	"tagbus/bus/internal/tagset"
-	"tagbus/bus/internal/ways"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/validate"
 	"tagbus/netio"
@@ -151,18 +149,7 @@ type LoopbackError struct {
 }
 
 // Error names both hosts and the addresses, and says what to do at the other one.
-func (e *LoopbackError) Error() string {
-	them, config := "publisher", "PublisherConfig"
-	if e.Role == directory.Receiver {
-		them, config = "receiver", "ReceiverConfig"
-	}
-	var all []string
-	for _, addr := range e.Addresses {
-		all = append(all, addr.String())
-	}
-	return sanitize.Linef("bus: the %s is on host %s and announces only %s, which no other host can reach; this is host %s: set %s.Listen to an address that this host can reach: %v",
-		them, sanitize.Text(e.Host), strings.Join(all, ", "), sanitize.Text(e.Ours), config, e.Err)
-}
+func (e *LoopbackError) Error() string { return contact.Loopback(*e).Text() }
 
 // Unwrap returns why the try failed.
 func (e *LoopbackError) Unwrap() error { return e.Err }
@@ -251,10 +238,6 @@ var words = contact.Words[*Peer]{
 	Peer: func(e directory.Entry, at dialer.Target) *Peer {
 		return &Peer{Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Addr: at.Addr, Backend: at.Backend}
 	},
-	NoWay: func(e directory.Entry, ours string, err error) error {
-		return &BackendError{e.Role, ways.Text(e), ours, err}
-	},
-	Loopback: func(e directory.Entry, host string, err error) error {
-		return &LoopbackError{Role: e.Role, Host: e.Host, Ours: host, Addresses: e.Addresses, Err: err}
-	},
+	NoWay:    func(x contact.NoWay) error { return (*BackendError)(&x) },
+	Loopback: func(x contact.Loopback) error { return (*LoopbackError)(&x) },
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/door"
 	"tagbus/internal/goroutine"
 	"tagbus/internal/sanitize"
@@ -247,18 +248,7 @@ type BackendError struct {
 func (e *BackendError) Unwrap() error { return e.Err }
 
 // Error says what both speak, and what to do.
-func (e *BackendError) Error() string {
-	them, us := "publisher", "subscriber"
-	if e.Role == directory.Receiver {
-		them, us = "receiver", "sender"
-	}
-	text := sanitize.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
-		them, e.Theirs, us, e.Ours, e.Theirs)
-	if e.Err != nil {
-		text += sanitize.Linef("; %s", sanitize.Error(e.Err))
-	}
-	return text
-}
+func (e *BackendError) Error() string { return contact.NoWay(*e).Text() }
 
 // PanicError is the cause of a Problem event for a message whose handler
 // panicked. The message counts as delivered and the handler stays.

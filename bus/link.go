@@ -111,19 +111,12 @@ func (l *link) answered(group []fanout.Wish) {
 	}), &l.events, len(group))
 }
 
-// Long work caused by a subscriber is a task of its link (package workqueue).
+// Long work caused by a subscriber is a task of its link, which is the workqueue.Peer.
 
-// Pause implements workqueue.Peer.
-func (l *link) Pause() { l.reading.Pause() }
-
-// Resume implements workqueue.Peer.
-func (l *link) Resume() { l.reading.Resume() }
-
-// Ends implements workqueue.Peer.
+func (l *link) Pause()     { l.reading.Pause() }
+func (l *link) Resume()    { l.reading.Resume() }
 func (l *link) Ends() bool { return l.fault != nil || l.exit.Begun() }
-
-// Aborted implements workqueue.Peer: the publisher ends.
-func (l *link) Aborted() { l.exit.Abort() }
+func (l *link) Aborted()   { l.exit.Abort() } // the publisher ends
 
 // onTick is the publisher's tick.
 func (p *publisherImpl) onTick(now time.Time, late time.Duration) {

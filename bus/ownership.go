@@ -46,19 +46,13 @@ type ownership interface {
 // shared is the ownership of a Publisher's tags: every subscriber may have them.
 type shared struct{}
 
-func (shared) use(tags.Tag) {}
-
-func (shared) check(*link, *fanout.Wish) error { return nil }
-
-func (shared) checkSteps(*fanout.Wish) int { return 0 }
-
+func (shared) use(tags.Tag)                          {}
+func (shared) check(*link, *fanout.Wish) error       { return nil }
+func (shared) checkSteps(*fanout.Wish) int           { return 0 }
 func (shared) handOver(*link, []tags.Set) []tags.Set { return nil }
-
-func (shared) entered(*link) {}
-
-func (shared) expel(*link, uint64, *DuplicateError) {}
-
-func (shared) giveUp() {}
+func (shared) entered(*link)                         {}
+func (shared) expel(*link, uint64, *DuplicateError)  {}
+func (shared) giveUp()                               {}
 
 // exclusive is the ownership of a Sender's tags: each has one owner, the receiver that
 // subscribed to it first.

@@ -266,15 +266,13 @@ const reportInterval = time.Second
 
 // reportSoon has report called after a while, unless it is about to be called. Loop only.
 func (s *subscriberImpl) reportSoon() {
-	if !s.reporting {
-		s.reporting = true
+	if !s.reports.IsSet() {
 		s.alarms.Set(&s.reports, reportInterval)
 	}
 }
 
 // report tells of what is not told at once: the user by events, and the publishers. Loop only.
 func (s *subscriberImpl) report() {
-	s.reporting = false
 	s.gaps.Report()
 	for _, src := range s.sources {
 		if src.contact.Ep != nil && src.contact.Ready() {

@@ -81,77 +81,60 @@ func (src *source) disconnect(then func()) {
 // subRequest is a subscription as one publisher knows it.
 type subRequest = request.Request[*subscriptionImpl]
 
-// asking is a source as its Asker sees it.
+// asking is a source as its Asker sees it: a request.Side.
 type asking struct{ *source }
 
-// Key implements request.Side.
-func (asking) Key(sub *subscriptionImpl) (id uint64, lane uint16) { return sub.id, sub.lane }
+func (asking) Key(sub *subscriptionImpl) (id uint64, lane uint16)   { return sub.id, sub.lane }
+func (asking) Over(sub *subscriptionImpl) bool                      { return sub.over() }
+func (asking) Ended(sub *subscriptionImpl)                          { sub.maybeEnded() }
+func (asking) Message(sub *subscriptionImpl) subscription.Subscribe { return sub.request() }
+func (src asking) Concerns(sub *subscriptionImpl) bool              { return src.concerns(sub) }
+func (src asking) Stands(x request.Standing) workqueue.Job {
+	return src.in.Stands(x.Lane, x.Set, x.Due, x.Tell)
+}
+func (src asking) Queue(m subscription.Message) { src.out.Push(m) }
+func (src asking) Pump()                        { src.out.Pump() }
+func (src asking) Fail(err error)               { src.fail(err) }
+func (src asking) Changed()                     { src.in.Changed() }
+func (src asking) Considered()                  { src.leaveIfUnneeded() }
 
-// Over implements request.Side.
-func (asking) Over(sub *subscriptionImpl) bool { return sub.over() }
-
-// Wants implements request.Side.
 func (src asking) Wants(sub *subscriptionImpl) tags.Set {
 	return src.sub.duplicates.Choose(&src.served, sub, src.rights.Both(sub.live))
 }
 
-// Concerns implements request.Side.
-func (src asking) Concerns(sub *subscriptionImpl) bool { return src.concerns(sub) }
-
-// Cost implements request.Side.
 func (src asking) Cost(sub *subscriptionImpl) (steps int) {
 	return request.Steps*(1+src.served.Count()) + src.rights.Cost(sub.live)
 }
 
-// Message implements request.Side.
-func (asking) Message(sub *subscriptionImpl) subscription.Subscribe { return sub.request() }
-
-// MayAsk implements request.Side.
 func (src asking) MayAsk() bool {
 	return src.contact.Ready() && !src.rights.Awaited() && !src.contact.Ended && !src.out.Parted()
 }
 
-// Queue implements request.Side.
-func (src asking) Queue(m subscription.Message) { src.out.Push(m) }
-
-// Pump implements request.Side.
-func (src asking) Pump() { src.out.Pump() }
-
-// Fail implements request.Side.
-func (src asking) Fail(err error) { src.fail(err) }
-
-// Stay implements request.Side.
 func (src asking) Stay() {
 	if !src.contact.Ended {
 		src.out.Stay()
 	}
 }
 
-// Changed implements request.Side.
-func (src asking) Changed() { src.in.Changed() }
-
-// Ceased implements request.Side.
 func (src asking) Ceased() {
 	if src.contact.Listed { // otherwise Wanted misses a subscription that is about to ask
 		src.leaveIfUnneeded()
 	}
 }
 
-// Considered implements request.Side.
-func (src asking) Considered() { src.leaveIfUnneeded() }
-
-// Ended implements request.Side.
-func (asking) Ended(sub *subscriptionImpl) { sub.maybeEnded() }
-
-// Stands implements request.Side.
-func (src asking) Stands(x request.Standing) workqueue.Job {
-	return src.in.Stands(x.Lane, x.Set, x.Due, x.Tell)
-}
-
-// choosing is a subscriber as what chooses among the publishers of a tag sees it.
+// choosing is a subscriber as what chooses among the publishers of a tag sees it: an
+// overlap.Side.
 type choosing struct{ *subscriberImpl }
 
-// Presence implements overlap.Side.
+func (choosing) Divide(src *source, set tags.Set) (has, rest tags.Set) { return src.rights.Divide(set) }
+func (choosing) Acked(src *source, sub *subscriptionImpl) tags.Set {
+	return src.requests.AckedOf(sub.id)
+}
+func (choosing) Asked(src *source) []*subscriptionImpl          { return src.requests.Owed() }
+func (choosing) Consider(src *source)                           { src.consider() }
+func (choosing) ConsiderOne(src *source, sub *subscriptionImpl) { src.considerOne(sub) }
+func (s choosing) Considered()                                  { s.checkReady() }
+
 func (s choosing) Presence(src *source) overlap.Presence {
 	switch c := &src.contact; {
 	case s.sources[c.Entry.Instance] != src:
@@ -166,37 +149,6 @@ func (s choosing) Presence(src *source) overlap.Presence {
 	return overlap.Gone
 }
 
-// Divide implements overlap.Side.
-func (choosing) Divide(src *source, set tags.Set) (has, rest tags.Set) { return src.rights.Divide(set) }
-
-// Acked implements overlap.Side.
-func (choosing) Acked(src *source, sub *subscriptionImpl) tags.Set {
-	if r := src.requests.Of(sub.id); r != nil {
-		return r.Acked()
-	}
-	return tags.Set{}
-}
-
-// Asked implements overlap.Side.
-func (choosing) Asked(src *source) (subs []*subscriptionImpl) {
-	if src.requests.Owing() > 0 {
-		for _, r := range src.requests.All() {
-			subs = append(subs, r.Sub)
-		}
-	}
-	return subs
-}
-
-// Consider implements overlap.Side.
-func (choosing) Consider(src *source) { src.consider() }
-
-// ConsiderOne implements overlap.Side.
-func (choosing) ConsiderOne(src *source, sub *subscriptionImpl) { src.considerOne(sub) }
-
-// Considered implements overlap.Side.
-func (s choosing) Considered() { s.checkReady() }
-
-// Overlap implements overlap.Side.
 func (s choosing) Overlap(v *overlap.Pair[*source]) {
 	var wanted []tags.Set
 	for sub := range s.subs.All {
@@ -206,7 +158,6 @@ func (s choosing) Overlap(v *overlap.Pair[*source]) {
 	s.event(Event{Kind: Duplicate, Peer: later.contact.Describe(), Other: earlier.contact.Describe(), Tags: v.Common(tags.Union(wanted...)), Err: ErrDuplicate})
 }
 
-// TooComplex implements overlap.Side.
 func (choosing) TooComplex(src, o *source, set tags.Set, err error) {
 	src.event(Event{Kind: Problem, Peer: src.contact.Describe(), Other: o.contact.Describe(), Tags: set, Err: err})
 }

@@ -59,7 +59,6 @@ type subscriberImpl struct {
 	dialer    dialer.Dialer
 	directory discovery.Follower[*source]
 	reports   alarm.Alarm // of gaps and losses that are not told at once
-	reporting bool        // it is set
 	beat      []byte      // as it is sent to all
 	gaps      *events.Gaps[Event, lostTag]
 

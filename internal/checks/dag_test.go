@@ -103,7 +103,7 @@ var table = []rule{
 		"acl", "identity", "internal/alarm", "internal/backoff", "internal/sanitize", "netio", "tags",
 	}},
 	{"bus/internal/contact", "how a peer is reached, and why it is not, follows from its entry, and not from what is said to it", []string{
-		"internal/backoff", "bus/directory", "bus/internal/dialer", "bus/internal/ways", "bus/state", "netio",
+		"internal/backoff", "internal/sanitize", "bus/directory", "bus/internal/dialer", "bus/internal/ways", "bus/state", "netio",
 	}},
 	{"bus/internal/reception", "what becomes of a connection until its peer is known depends on its first message, and not on what the peer then does", []string{
 		"acl", "internal/alarm", "internal/sanitize", "bus/internal/admission", "bus/internal/door", "bus/internal/heartbeat", "bus/internal/observe", "bus/internal/snapshot", "bus/state", "netio", "subscription",

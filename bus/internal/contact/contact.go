@@ -34,13 +34,9 @@ type Words[P any] struct {
 	// Peer returns the peer of an entry, at an address.
 	Peer func(e directory.Entry, at dialer.Target) P
 
-	// NoWay returns the error of a peer to which a program with some backends has no way, other
-	// than one within the host, where err is how that failed; nil: there is none.
-	NoWay func(e directory.Entry, ours string, err error) error
-
-	// Loopback returns the error of a peer that announces itself to its own host only, which
-	// is not that of this side.
-	Loopback func(e directory.Entry, host string, err error) error
+	// NoWay and Loopback return their errors.
+	NoWay    func(NoWay) error
+	Loopback func(Loopback) error
 
 	// Stale is the error of an entry at whose address another peer is.
 	Stale error
@@ -98,12 +94,18 @@ func (c *Contact[P]) Failed(why error) {
 		if errors.Is(why, netio.ErrElsewhere) {
 			why = nil
 		}
-		c.refuse(c.words.NoWay(c.Entry, ours.Names(), why), false)
+		c.refuse(c.noWay(why), false)
 	case len(c.Addresses) > 0 && ours.OnlyLoopback(c.Entry, c.own.Host):
-		c.refuse(c.words.Loopback(c.Entry, c.own.Host, why), true)
+		e := &c.Entry
+		c.refuse(c.words.Loopback(Loopback{Role: e.Role, Host: e.Host, Ours: c.own.Host, Addresses: e.Addresses, Err: why}), true)
 	default:
 		c.refuse(why, false)
 	}
+}
+
+// noWay returns the error of a peer to which there is no way, or only one that failed.
+func (c *Contact[P]) noWay(why error) error {
+	return c.words.NoWay(NoWay{Role: c.Entry.Role, Theirs: ways.Text(c.Entry), Ours: c.own.Backends.Names(), Err: why})
 }
 
 // refuse tells why there is no connection.
@@ -126,7 +128,7 @@ func (c *Contact[P]) refuse(why error, lasts bool) {
 //   - fits: why the messages of the two sides do not fit each other, or nil.
 func (c *Contact[P]) Speakable(fits error) bool {
 	if len(c.Addresses) == 0 {
-		fits = c.words.NoWay(c.Entry, c.own.Backends.Names(), nil)
+		fits = c.noWay(nil)
 	}
 	if fits != nil {
 		c.Refuse(fits)

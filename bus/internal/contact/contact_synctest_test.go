@@ -33,11 +33,9 @@ var (
 var words = contact.Words[string]{
 	Stale: errStale,
 	Peer:  func(e directory.Entry, at dialer.Target) string { return fmt.Sprint(e.Name, " ", at.Backend, " ", at) },
-	NoWay: func(_ directory.Entry, ours string, err error) error {
-		return errors.Join(fmt.Errorf("%w by %s", errNoWay, ours), err)
-	},
-	Loopback: func(_ directory.Entry, host string, err error) error {
-		return errors.Join(fmt.Errorf("%w, on %s", errLoopback, host), err)
+	NoWay: func(x contact.NoWay) error { return errors.Join(fmt.Errorf("%w by %s", errNoWay, x.Ours), x.Err) },
+	Loopback: func(x contact.Loopback) error {
+		return errors.Join(fmt.Errorf("%w, on %s", errLoopback, x.Ours), x.Err)
 	},
 }
 
@@ -238,4 +236,17 @@ func TestContact_itsConnection(t *testing.T) {
 			t.Errorf("one that has dialed: connected %v to %s, passed %v", b.Connected(), b.Peer, b.PassedWays("tcp"))
 		}
 	})
+}
+
+func TestRefusals_Text(t *testing.T) {
+	at := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1"), netip.MustParseAddrPort("127.0.0.1:2")}
+	for _, test := range []struct{ got, want string }{
+		{contact.NoWay{Theirs: "rdma", Ours: "tcp"}.Text(), `bus: publisher speaks "rdma", this subscriber "tcp": use the same backend for both, here "rdma" (node.Config.Backend)`},
+		{contact.NoWay{Role: directory.Receiver, Theirs: "tls", Ours: "shm,tcp", Err: errRefused}.Text(), `bus: receiver speaks "tls", this sender "shm,tcp": use the same backend for both, here "tls" (node.Config.Backend); refused`},
+		{contact.Loopback{Role: directory.Receiver, Host: "there", Ours: "here", Addresses: at, Err: errRefused}.Text(), "bus: the receiver is on host there and announces only 127.0.0.1:1, 127.0.0.1:2, which no other host can reach; this is host here: set ReceiverConfig.Listen to an address that this host can reach: refused"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
 }

@@ -90,6 +90,24 @@ func (n *index[S]) enter(r *Request[S], known bool) {
 // Of returns the request of the subscription with an id, or nil.
 func (b *Book[S]) Of(id uint64) *Request[S] { return b.byID[id] }
 
+// AckedOf returns the tags that the publisher owes of the subscription with an id.
+func (b *Book[S]) AckedOf(id uint64) (acked tags.Set) {
+	if r := b.Of(id); r != nil {
+		acked = r.Acked()
+	}
+	return acked
+}
+
+// Owed returns the subscriptions of all requests if the publisher owes messages, and otherwise nil.
+func (b *Book[S]) Owed() (subs []S) {
+	if b.Owing() > 0 {
+		for _, r := range b.All() {
+			subs = append(subs, r.Sub)
+		}
+	}
+	return subs
+}
+
 // All returns the requests, in any order.
 func (b *Book[S]) All() []*Request[S] { return slices.Collect(maps.Values(b.byID)) }
 

@@ -102,7 +102,7 @@ func checkBook(t *rapid.T, b *Book[string], all []*req, lanes uint16, most tags.
 			continue
 		}
 		known++
-		if b.Of(r.id) != r {
+		if b.Of(r.id) != r || !b.AckedOf(r.id).Equal(r.Acked()) {
 			t.Errorf("request %d is not found", r.id)
 		}
 		if !tagset.Few(r.sent) || !tagset.Few(r.active) || !tagset.Few(r.acked) {
@@ -112,6 +112,9 @@ func checkBook(t *rapid.T, b *Book[string], all []*req, lanes uint16, most tags.
 	if b.Open() != open || b.Owing() != owing || b.Unsettled() != unsettled || len(b.All()) != known {
 		t.Errorf("got %d open, %d owing, unsettled %v, %d in all, want %d, %d, %v, %d",
 			b.Open(), b.Owing(), b.Unsettled(), len(b.All()), open, owing, unsettled, known)
+	}
+	if n := len(b.Owed()); owing == 0 && n > 0 || owing > 0 && n != known {
+		t.Errorf("got %d subscriptions with %d requests that owe messages, want those of all %d, or none", n, owing, known)
 	}
 	for lane := range lanes {
 		if got := b.Wide(lane); got != wide[lane] {
