@@ -97,7 +97,7 @@ func (b Batch) HasRequests() bool { return pulledBatch(b).HasRequests() }
 // handler, its bytes are copied: AppendTo and Rows say where they are then.
 //
 //   - Errors: ErrRetainLimit; ErrMessageOver.
-func (b Batch) Retain() error { return explainRetain(pulledBatch(b).Retain(b.generation)) }
+func (b Batch) Retain() error { return pulledBatch(b).Retain(b.generation) }
 
 // Release ends the batch: the Data of its messages may not be used any more, unless they are
 // retained themselves. A second call does nothing. Threads: any.
@@ -131,7 +131,7 @@ func RetainBatch(messages []Message) (Kept, error) {
 	}
 	kept, turn, own, err := m.origin.RetainAll(m.turn, size)
 	if err != nil {
-		return Kept{}, explainRetain(err)
+		return Kept{}, err
 	}
 	if own {
 		memory := make([]byte, 0, size)

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/group"
+	"tagbus/bus/internal/pull"
+	"tagbus/bus/internal/retain"
 	"tagbus/netio"
 )
 
@@ -43,7 +47,7 @@ var (
 	ErrInvalidConfig = errors.New("bus: invalid configuration")
 
 	// ErrEmptySet is returned by Subscribe for a set without tags.
-	ErrEmptySet = errors.New("bus: subscription to no tags")
+	ErrEmptySet = group.ErrEmptySet
 
 	// ErrHasHandler is yielded by Subscription.Messages when the subscription
 	// delivers to a handler instead.
@@ -54,15 +58,15 @@ var (
 	ErrNotBatches = errors.New("bus: subscription keeps no batches: set SubscriptionConfig.Batches, and pass a nil handler")
 
 	// ErrNoBatch is returned by Subscription.TakeBatch when nothing has come.
-	ErrNoBatch = errors.New("bus: no batch is there now")
+	ErrNoBatch = pull.ErrEmpty
 
 	// ErrRetainLimit is returned by Message.Retain when the retained memory is at its
 	// limit, SubscriberConfig.RetainBytes.
-	ErrRetainLimit = errors.New("bus: subscriber retains as much memory as it may: release messages, or raise RetainBytes")
+	ErrRetainLimit = retain.ErrLimit
 
 	// ErrMessageOver is returned by Message.Retain for a message that is not valid any
 	// more.
-	ErrMessageOver = errors.New("bus: message is over: retain it inside its handler, or before the next step of the iteration")
+	ErrMessageOver = retain.ErrOver
 
 	// ErrLoanOver is returned by Loan.Publish for a loan that was published or aborted.
 	ErrLoanOver = errors.New("bus: loan is over: it was published or aborted already")
@@ -158,11 +162,11 @@ var (
 
 	// ErrReceiverLost is wrapped in an *AckError if the connection to the receiver ends
 	// before the acknowledgement comes.
-	ErrReceiverLost = errors.New("connection to the receiver lost")
+	ErrReceiverLost = fanout.ErrLost
 
 	// ErrNotHandled is wrapped in an *AckError if the receiver says that its handler
 	// panicked, or that it has none any more.
-	ErrNotHandled = errors.New("the receiver's handler has not handled it")
+	ErrNotHandled = fanout.ErrNotHandled
 
 	// ErrNoReply is matched by a *NoReplyError.
 	ErrNoReply = errors.New("no reply")

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"tagbus/bus/internal/fanout"
-	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/internal/workqueue"
@@ -26,14 +25,9 @@ func (p *publisherImpl) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
-	if !l.reported(p.fan.Reached(m.List)) {
-		return
+	if l.reported(p.fan.Reached(m.List)) && l.reported(p.groups.Positions(l, m, p.fan.KnownTags())) {
+		l.awaitSubscription()
 	}
-	if err := brokenGroup(p.groups.Positions(l, m, p.fan.KnownTags())); err != nil {
-		l.fail(err)
-		return
-	}
-	l.awaitSubscription()
 }
 
 // onSubscribe takes a part of a set, and makes the subscriptions of a complete group
@@ -44,8 +38,7 @@ func (p *publisherImpl) onSubscribe(l *link, m *subscription.Subscribe) {
 	}
 	l.awaitSubscription()
 	refused, err := p.groups.Subscribe(l, m, p.fan.KnownTags())
-	if err != nil {
-		l.fail(brokenGroup(err))
+	if !l.reported(err) {
 		return
 	}
 	if refused != nil {
@@ -68,17 +61,6 @@ func (p *publisherImpl) onSubscribe(l *link, m *subscription.Subscribe) {
 		wishes[i] = fanout.Wish{Request: s.Request, Set: s.Set, Standing: s.Standing}
 	}
 	l.subscribe(wishes)
-}
-
-// brokenGroup returns the error for what a group has broken of the protocol, or nil.
-func brokenGroup(err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, group.ErrEmptySet) {
-		err = ErrEmptySet
-	}
-	return fmt.Errorf("%w: %w", ErrProtocol, err)
 }
 
 // evictGroup ends a connection whose group was dropped, since all groups take too much.

@@ -4,7 +4,6 @@ package bus
 
 import (
 	"encoding/hex"
-	"errors"
 	"math"
 	"net/netip"
 	"time"
@@ -64,21 +63,10 @@ type Message struct {
 func (m *Message) Retain() error {
 	kept, turn, data, err := m.origin.Retain(m.turn, m.Data)
 	if err != nil {
-		return explainRetain(err)
+		return err
 	}
 	m.origin, m.turn, m.Data = kept, turn, data
 	return nil
-}
-
-// explainRetain returns the user's error for one of package retain; nil for nil.
-func explainRetain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, retain.ErrLimit):
-		return ErrRetainLimit
-	}
-	return ErrMessageOver
 }
 
 // Release ends Retain. After it neither m.Data nor the Data of a copy of m may be used.

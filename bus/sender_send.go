@@ -98,21 +98,10 @@ func (handle *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status 
 	}
 	if position, lost, err := x.Wait(ctx); err != nil {
 		s.unacked.Add(1)
-		return &AckError{Tag: tag, Counter: position, Lost: lost, Err: outcomeOf(err)}
+		return &AckError{Tag: tag, Counter: position, Lost: lost, Err: err}
 	}
 	s.acked.Add(1)
 	return nil
-}
-
-// outcomeOf returns the user's error for the outcome of a receipt.
-func outcomeOf(err error) error {
-	switch {
-	case errors.Is(err, fanout.ErrLost):
-		return ErrReceiverLost
-	case errors.Is(err, fanout.ErrNotHandled):
-		return ErrNotHandled
-	}
-	return err
 }
 
 // request sends a message with the id of a request as SendContext does.

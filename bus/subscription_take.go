@@ -9,7 +9,6 @@ import (
 	"iter"
 
 	"tagbus/bus/internal/pull"
-	"tagbus/bus/internal/retain"
 	"tagbus/tags"
 )
 
@@ -103,16 +102,12 @@ func (sub *subscriptionImpl) takeBatch(counts bool) (Batch, error) {
 	}
 	b, err := sub.batches.Take(counts)
 	switch {
-	case err == nil:
-		return batchOf(b), nil
-	case errors.Is(err, pull.ErrEmpty):
-		return Batch{}, ErrNoBatch
 	case errors.Is(err, pull.ErrEnd):
 		return Batch{}, io.EOF
-	case errors.Is(err, retain.ErrLimit):
-		return Batch{}, ErrRetainLimit
+	case err != nil:
+		return Batch{}, err
 	}
-	return Batch{}, err
+	return batchOf(b), nil
 }
 
 // NotifyBatches sets what is called when TakeBatch has something to return after it has returned

@@ -45,10 +45,10 @@ var (
 	ErrTooLarge = errors.New("too large")
 
 	// ErrLost is the outcome of a receipt if the connection of its message ends.
-	ErrLost = errors.New("connection lost")
+	ErrLost = errors.New("connection to the receiver lost")
 
 	// ErrNotHandled is the outcome of a receipt if the peer says so.
-	ErrNotHandled = errors.New("not handled")
+	ErrNotHandled = errors.New("the receiver's handler has not handled it")
 
 	// ErrCompletion is a fault of the backend: a send has completed that was not the next
 	// one. It is wrapped, with the key.

@@ -36,7 +36,7 @@ const (
 
 // ErrEmptySet is the error for a subscription to no tag. The limits of a table count
 // tags, so they do not bound the number of empty sets.
-var ErrEmptySet = errors.New("empty set")
+var ErrEmptySet = errors.New("bus: subscription to no tags")
 
 // Subscription is one of a complete group.
 type Subscription struct {

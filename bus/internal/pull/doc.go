@@ -32,7 +32,7 @@ import (
 
 // The reasons why there is nothing to take.
 var (
-	ErrEmpty = errors.New("nothing has come")
+	ErrEmpty = errors.New("bus: no batch is there now")
 	ErrEnd   = mailbox.ErrEnd // the queue is closed, without a reason, and all was taken
 )
 

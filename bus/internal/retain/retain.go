@@ -27,8 +27,8 @@ const MessageBytes = 64
 
 // The reasons why a message is not retained.
 var (
-	ErrLimit = errors.New("as much memory is retained as may be")
-	ErrOver  = errors.New("the turn of the message is over")
+	ErrLimit = errors.New("bus: subscriber retains as much memory as it may: release messages, or raise RetainBytes")
+	ErrOver  = errors.New("bus: message is over: retain it inside its handler, or before the next step of the iteration")
 )
 
 // Retainer counts what the user of a subscriber retains.
