@@ -56,17 +56,6 @@ func shareOfHost(all int) int { return max(1, all-all/4) }
 // silence, and the HeartbeatTimeout of a side that only sends them.
 const HeartbeatsOff time.Duration = -1
 
-// anyLoopbackPort is the default of Listen.
-func anyLoopbackPort() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
-}
-
-func checkName(v *validate.Violations, name string) {
-	if len(name) > maxNameBytes {
-		v.Add("Name has %d bytes, want at most %d", len(name), maxNameBytes)
-	}
-}
-
 // minGuests is the least limit of connections that are not subscribers: those that have
 // not said hello, and refused ones that have not read the reason yet. The limit is
 // otherwise that of subscribers, since all of them come at once when a publisher
@@ -142,7 +131,9 @@ func (c *Common) setDefaults() {
 }
 
 func (c *Common) check(v *validate.Violations) {
-	checkName(v, c.Name)
+	if len(c.Name) > maxNameBytes {
+		v.Add("Name has %d bytes, want at most %d", len(c.Name), maxNameBytes)
+	}
 	if reason := advertise.CheckMonitor(c.Monitor); reason != "" {
 		v.Add("Monitor is %v, which %s", c.Monitor, reason)
 	}
@@ -173,7 +164,7 @@ type Listening struct {
 }
 
 func (c *Listening) setDefaults() {
-	validate.Default(&c.Listen, anyLoopbackPort())
+	validate.Default(&c.Listen, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0))
 	if c.host == nil {
 		c.host = hostaddr.System
 	}

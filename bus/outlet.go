@@ -39,7 +39,7 @@ func newOutlet(s *senderImpl) *outlet {
 func (out *outlet) Take(e directory.Event) (steps int) {
 	out.contact.List(e.Entry)
 	out.notePassed()
-	out.used = out.sender.owners.used(e.Entry.Tags)
+	out.used = out.sender.pub.fan.Published(e.Entry.Tags)
 	out.consider()
 	return out.sender.considerSteps()
 }

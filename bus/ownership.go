@@ -71,9 +71,6 @@ func (x *exclusive) use(tag tags.Tag) {
 	}
 }
 
-// used reports whether a tag of a set was used.
-func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.Published(set) }
-
 // wantUsed connects to the receivers of the tags that are used since the last call.
 // Loop only.
 func (x *exclusive) wantUsed() {
@@ -146,12 +143,8 @@ func (x *exclusive) expel(l *link, id uint64, duplicate *DuplicateError) {
 // directory, or another one has its tags. Its Lost event has told what is
 // unconfirmed.
 func (x *exclusive) giveUp() {
-	x.sender.pub.accounts.GiveUp(x.reachable)
-}
-
-// reachable reports whether the sender can connect to a receiver again. Loop only, and
-// fan.Mu is held.
-func (x *exclusive) reachable(instance string) bool {
-	out := x.sender.outlets[instance]
-	return out != nil && out.contact.Listed && x.duplicate(nil, out.contact.Entry.Tags) == nil
+	x.sender.pub.accounts.GiveUp(func(instance string) (reachable bool) {
+		out := x.sender.outlets[instance]
+		return out != nil && out.contact.Listed && x.duplicate(nil, out.contact.Entry.Tags) == nil
+	})
 }

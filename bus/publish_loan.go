@@ -72,13 +72,10 @@ func (p *publisherImpl) loan(tag tags.Tag, size int) (Loan, error) {
 	}
 	size = max(size, 0)
 	of, turn, err := p.fan.Borrow(size)
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		return Loan{&p.Publisher, of, turn, tag, size}, nil
-	case fanout.ErrTooLarge: //nolint:errorlint // the fanout returns them bare, and this is the data path
-		if size > p.cfg.MaxMessageBytes {
-			break
-		}
+	case err == fanout.ErrTooLarge && size <= p.cfg.MaxMessageBytes: //nolint:errorlint // the fanout returns it bare, and this is the data path
 		return Loan{}, &PublishError{Tag: tag, Bytes: size, Limit: p.cfg.PageBytes, Err: errLoanTooLarge}
 	}
 	return Loan{}, p.explain(tag, size, err)

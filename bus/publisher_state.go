@@ -71,8 +71,8 @@ func (p *publisherImpl) snapshot(role state.Role, q state.Question, now time.Tim
 		}
 	}
 	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), snapshot.Asked(&p.fan, p.watch, now, q.Tags)
-	p.addLosses(st.Busiest)
-	p.addLosses(st.Asked)
+	snapshot.AddLosses(st.Busiest, &p.fan.Mu, &p.accounts)
+	snapshot.AddLosses(st.Asked, &p.fan.Mu, &p.accounts)
 	snapshot.AddLostTags(st.Peers, q, p.lanesWith) // after the sums of the tags: what is lost meanwhile is then in no rest
 	snapshot.AddLostTags(st.Gone, q, p.lanesWith)
 	return st
@@ -104,17 +104,6 @@ func (p *publisherImpl) snapshotAll(st *state.State, q state.Question, now time.
 		st.Gone = append(st.Gone, peer)
 	}
 	return ranking.Shown(st), eps
-}
-
-// addLosses adds to the states of tags what of them was lost.
-func (p *publisherImpl) addLosses(all []state.Tag) {
-	if len(all) == 0 {
-		return
-	}
-	p.fan.Mu.Lock()
-	lanes, enough := p.accounts.Lanes(snapshot.MaxLossLooks / len(all))
-	p.fan.Mu.Unlock()
-	snapshot.AddLosses(all, lanes, enough)
 }
 
 // snapshot returns the state of a subscriber. fan.Mu is held.
@@ -231,11 +220,10 @@ type LaneState struct {
 // Stats returns the publisher's counters. Threads: any.
 func (handle *Publisher) Stats() PublisherStats {
 	p := publisherOf(handle)
-	pool := p.pool
 	st := PublisherStats{
 		NotAllowed: p.door.Told(),
 		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.All(), OwnStalls: p.broken.Own(),
-		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.trouble.Failing(),
+		Pages: p.pool.Buffers(), PagesFree: p.pool.Free(), EntryFailing: p.trouble.Failing(),
 	}
 	now := time.Now()
 	eps := p.lockedStats(&st, now)
@@ -252,10 +240,9 @@ func (handle *Publisher) Stats() PublisherStats {
 
 // lockedStats adds what the lock guards, and returns the endpoints of the subscribers.
 func (p *publisherImpl) lockedStats(st *PublisherStats, now time.Time) (eps []netio.Endpoint) {
-	pool := p.pool
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
-	st.MinPagesFree = p.minPagesFree.Add(now, pool.MinFree())
+	st.MinPagesFree = p.minPagesFree.Add(now, p.pool.MinFree())
 	fan := p.fan.Stats()
 	st.Messages, st.Bytes, st.Refusals, st.Replayed = fan.Messages, fan.Bytes, fan.Refusals, fan.Replayed
 	st.Streams, st.Cached, st.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes

@@ -238,14 +238,10 @@ func (s *senderImpl) want(set tags.Set) {
 // does so once for all connections that end at the same time. Loop only.
 func (s *senderImpl) freed() {
 	s.freeing.Add(&s.pub.work, func() workqueue.Job {
-		left := slices.Collect(maps.Values(s.outlets))
-		return func(budget int) (steps int, done bool) {
-			for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
-				left[len(left)-1].consider()
-				steps += s.considerSteps()
-			}
-			return steps, len(left) == 0
-		}
+		return workqueue.Each(slices.Collect(maps.Values(s.outlets)), func(out *outlet) (steps int) {
+			out.consider()
+			return s.considerSteps()
+		})
 	})
 }
 

@@ -5,6 +5,7 @@ package snapshot
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"tagbus/bus/internal/fanout"
@@ -103,14 +104,20 @@ func Asked(fan *fanout.Fanout, watch *toptags.Watch, now time.Time, set tags.Set
 	return watch.Of(now, known)
 }
 
-// MaxLossLooks bounds the work of AddLosses: tags times lanes.
-const MaxLossLooks = 1 << 15
+// maxLossLooks bounds the work of AddLosses: tags times lanes.
+const maxLossLooks = 1 << 15
 
-// AddLosses adds to the states of tags what of them was lost.
+// AddLosses adds to the states of tags what of them was lost in all lanes of a book, unless that is
+// too much work.
 //
-//   - lanes: all that there are.
-//   - enough: these are all; false: they would be too much work.
-func AddLosses(all []state.Tag, lanes []*ledger.Lane, enough bool) {
+//   - mu: guards the book.
+func AddLosses[L comparable, P any](all []state.Tag, mu sync.Locker, book *ledger.Book[L, P]) {
+	if len(all) == 0 {
+		return
+	}
+	mu.Lock()
+	lanes, enough := book.Lanes(maxLossLooks / len(all))
+	mu.Unlock()
 	for i := range all {
 		if all[i].LossesUnknown = !enough; !enough {
 			continue
