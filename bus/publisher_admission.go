@@ -237,7 +237,7 @@ func (l *link) subscribedTo(before tags.Set) tags.Set {
 
 // refused tells of a refusal, unless that was told lately.
 func (l *link) refused(reason error) {
-	if e, tell := l.pub.side.refused(reason, l.peer, l.who.Identity()); tell {
+	if e, tell := l.pub.refused(reason, l.peer, l.who.Identity()); tell {
 		l.event(e)
 	}
 }

@@ -127,6 +127,7 @@ func (src asking) Ceased() {
 type choosing struct{ *subscriberImpl }
 
 func (choosing) Divide(src *source, set tags.Set) (has, rest tags.Set) { return src.rights.Divide(set) }
+
 func (choosing) Acked(src *source, sub *subscriptionImpl) tags.Set {
 	return src.requests.AckedOf(sub.id)
 }

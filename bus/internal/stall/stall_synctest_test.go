@@ -113,6 +113,13 @@ func (b *bed) expect(t *testing.T, want ...string) {
 	})
 }
 
+// state returns what the last look has left.
+func (b *bed) state() (told bool, since time.Time, limit time.Duration) {
+	synctest.Wait()
+	b.loop.Do(func() { told, since, limit = b.Told(), b.Since(), b.Limit() })
+	return told, since, limit
+}
+
 func TestWatch_tellsOnceThatThePublisherIsHeldUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := of(subscription.Block)
@@ -120,19 +127,19 @@ func TestWatch_tellsOnceThatThePublisherIsHeldUp(t *testing.T) {
 		b := watch(t, 0, of(subscription.Latest), n)
 		time.Sleep(patience - time.Second)
 		b.expect(t)
-		if b.Told() || !b.Since().IsZero() {
-			t.Errorf("after 5 s: told %v, since %v; want neither", b.Told(), b.Since())
+		if told, since, _ := b.state(); told || !since.IsZero() {
+			t.Errorf("after 5 s: told %v, since %v; want neither", told, since)
 		}
 		time.Sleep(time.Minute)
 		b.expect(t, "6s: {Resumed:false Stalled:6s Over:0s Limit:0s}")
-		if !b.Told() || !b.Since().Equal(b.begun) || b.Limit() != 0 {
-			t.Errorf("told %v, since %v, limit %v; want since the beginning, and none", b.Told(), b.Since(), b.Limit())
+		if told, since, limit := b.state(); !told || !since.Equal(b.begun) || limit != 0 {
+			t.Errorf("told %v, since %v, limit %v; want since the beginning, and none", told, since, limit)
 		}
 		b.loop.Do(func() { b.moved, n.since, b.lanes[0].since = true, time.Time{}, time.Time{} })
 		time.Sleep(time.Second)
 		b.expect(t, "1m5.5s: {Resumed:true Stalled:0s Over:0s Limit:0s}")
-		if b.Told() || !b.Since().IsZero() {
-			t.Errorf("when it has resumed: told %v, since %v; want neither", b.Told(), b.Since())
+		if told, since, _ := b.state(); told || !since.IsZero() {
+			t.Errorf("when it has resumed: told %v, since %v; want neither", told, since)
 		}
 	})
 }
@@ -143,8 +150,8 @@ func TestWatch_ofALaneThatLosesMessages(t *testing.T) {
 		b := watch(t, time.Second, of(subscription.DropNewest))
 		time.Sleep(time.Minute)
 		b.expect(t)
-		if b.Told() || !b.Since().Equal(b.begun) {
-			t.Errorf("told %v, since %v; want not told, since the beginning", b.Told(), b.Since())
+		if told, since, _ := b.state(); told || !since.Equal(b.begun) {
+			t.Errorf("told %v, since %v; want not told, since the beginning", told, since)
 		}
 	})
 }
@@ -154,8 +161,8 @@ func TestWatch_endsWhatTakesNothingForTooLong(t *testing.T) {
 		b := watch(t, 20*time.Second, of(subscription.Block), disconnect(2*time.Second))
 		time.Sleep(1900 * time.Millisecond)
 		b.expect(t)
-		if b.Limit() != 2*time.Second {
-			t.Errorf("limit: got %v, want that of the shorter lane", b.Limit())
+		if _, _, limit := b.state(); limit != 2*time.Second {
+			t.Errorf("limit: got %v, want that of the shorter lane", limit)
 		}
 		time.Sleep(200 * time.Millisecond)
 		b.expect(t, "2s: {Resumed:false Stalled:0s Over:2s Limit:2s}")
