@@ -89,17 +89,18 @@ func (asking) Over(sub *subscriptionImpl) bool                      { return sub
 func (asking) Ended(sub *subscriptionImpl)                          { sub.maybeEnded() }
 func (asking) Message(sub *subscriptionImpl) subscription.Subscribe { return sub.request() }
 func (src asking) Concerns(sub *subscriptionImpl) bool              { return src.concerns(sub) }
-func (src asking) Stands(x request.Standing) workqueue.Job {
-	return src.in.Stands(x.Lane, x.Set, x.Due, x.Tell)
-}
-func (src asking) Queue(m subscription.Message) { src.out.Push(m) }
-func (src asking) Pump()                        { src.out.Pump() }
-func (src asking) Fail(err error)               { src.fail(err) }
-func (src asking) Changed()                     { src.in.Changed() }
-func (src asking) Considered()                  { src.leaveIfUnneeded() }
+func (src asking) Queue(m subscription.Message)                     { src.out.Push(m) }
+func (src asking) Pump()                                            { src.out.Pump() }
+func (src asking) Fail(err error)                                   { src.fail(err) }
+func (src asking) Changed()                                         { src.in.Changed() }
+func (src asking) Considered()                                      { src.leaveIfUnneeded() }
 
 func (src asking) Wants(sub *subscriptionImpl) tags.Set {
 	return src.sub.duplicates.Choose(&src.served, sub, src.rights.Both(sub.live))
+}
+
+func (src asking) Stands(x request.Standing) workqueue.Job {
+	return src.in.Stands(x.Lane, x.Set, x.Due, x.Tell)
 }
 
 func (src asking) Cost(sub *subscriptionImpl) (steps int) {
@@ -126,15 +127,16 @@ func (src asking) Ceased() {
 // overlap.Side.
 type choosing struct{ *subscriberImpl }
 
+func (choosing) Asked(src *source) []*subscriptionImpl          { return src.requests.Owed() }
+func (choosing) Consider(src *source)                           { src.consider() }
+func (choosing) ConsiderOne(src *source, sub *subscriptionImpl) { src.considerOne(sub) }
+func (s choosing) Considered()                                  { s.checkReady() }
+
 func (choosing) Divide(src *source, set tags.Set) (has, rest tags.Set) { return src.rights.Divide(set) }
 
 func (choosing) Acked(src *source, sub *subscriptionImpl) tags.Set {
 	return src.requests.AckedOf(sub.id)
 }
-func (choosing) Asked(src *source) []*subscriptionImpl          { return src.requests.Owed() }
-func (choosing) Consider(src *source)                           { src.consider() }
-func (choosing) ConsiderOne(src *source, sub *subscriptionImpl) { src.considerOne(sub) }
-func (s choosing) Considered()                                  { s.checkReady() }
 
 func (s choosing) Presence(src *source) overlap.Presence {
 	switch c := &src.contact; {
