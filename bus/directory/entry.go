@@ -117,16 +117,7 @@ func (e Entry) Validate() error {
 		least, addresses, sizes = 0, "must be at most 64 addresses", "must be at most 1073741823 bytes"
 	}
 	Way{e.Backend, e.Addresses}.validate("", least, addresses, refuse)
-	if n := len(e.Ways); n > MaxWays {
-		refuse("Ways", fmt.Sprintf("(%d ways)", n), "must be at most 8 ways")
-	} else {
-		for i, way := range e.Ways {
-			way.validate(fmt.Sprintf("Ways[%d].", i), 1, "must be 1 to 64 addresses", refuse)
-			if others := e.AllWays()[i+1:]; slices.ContainsFunc(others, func(w Way) bool { return w.Backend == way.Backend }) {
-				refuse(fmt.Sprintf("Ways[%d].Backend", i), shown(way.Backend), "stands twice; a backend has one way, with all addresses")
-			}
-		}
-	}
+	e.validateWays(refuse)
 	for _, size := range []struct {
 		field string
 		value int
@@ -144,6 +135,20 @@ func (e Entry) Validate() error {
 		refuse("Since", e.Since.String(), "must be in 1970 to 2262, or zero if unknown")
 	}
 	return errors.Join(errs...)
+}
+
+// validateWays refuses what the ways besides Backend must not be.
+func (e Entry) validateWays(refuse func(field, value, reason string)) {
+	if n := len(e.Ways); n > MaxWays {
+		refuse("Ways", fmt.Sprintf("(%d ways)", n), "must be at most 8 ways")
+		return
+	}
+	for i, way := range e.Ways {
+		way.validate(fmt.Sprintf("Ways[%d].", i), 1, "must be 1 to 64 addresses", refuse)
+		if others := e.AllWays()[i+1:]; slices.ContainsFunc(others, func(w Way) bool { return w.Backend == way.Backend }) {
+			refuse(fmt.Sprintf("Ways[%d].Backend", i), shown(way.Backend), "stands twice; a backend has one way, with all addresses")
+		}
+	}
 }
 
 // validate refuses what a way must not have.

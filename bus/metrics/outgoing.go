@@ -26,7 +26,7 @@ var (
 // them counts.
 func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 	type stats = bus.PublisherStats
-	return []metric[stats]{
+	return append([]metric[stats]{
 		counter(r.name("messages_total"),
 			r.text("Messages that the SELF has accepted, MESSAGES. If it stands still while the program has messages to SEND, look at refusals and queued bytes."),
 			nil, func(s *stats) uint64 { return s.Messages }),
@@ -66,6 +66,13 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 		gauge(r.name("awaited_PEERs"),
 			r.text("PEERs that were lost and may come back, for which the end of this program waits. If it stays above 0, look whether they are stopped or cut off: the lost events name them."),
 			nil, func(s *stats) int { return s.Awaited }),
+	}, memoryMetrics(r)...)
+}
+
+// memoryMetrics are those of the pool and of the cache.
+func memoryMetrics(r role) []metric[bus.PublisherStats] {
+	type stats = bus.PublisherStats
+	return []metric[stats]{
 		gauge(r.name("pool_pages"),
 			"Pages in the pool, free or not: PoolBytes by PageBytes. It never changes.",
 			nil, func(s *stats) int { return s.Pages }),

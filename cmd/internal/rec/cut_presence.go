@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -66,10 +67,11 @@ func (k *cutter) writePresence(ctx context.Context) error {
 		}
 		return nil
 	})
-	all := make([]*present, 0, len(there))
-	for _, p := range there {
-		all = append(all, p)
-	}
+	return errors.Join(err, k.recordPresent(slices.Collect(maps.Values(there))))
+}
+
+// recordPresent writes the events of publishers, in the order in which they have joined.
+func (k *cutter) recordPresent(all []*present) (err error) {
 	slices.SortFunc(all, func(a, b *present) int { return cmp.Compare(a.order, b.order) })
 	for _, p := range all {
 		p.joined.Tags = p.tags.all()

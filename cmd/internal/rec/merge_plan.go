@@ -66,12 +66,7 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 		if e == nil {
 			s, all := of(keyOf(r), r.Publisher)
 			s.message(r.Counter)
-			before := all.have.count
-			all.have.add(r.Counter)
-			if p.holes += all.have.count - before; p.holes > maxHoles+len(p.all) {
-				return errHoles
-			}
-			return nil
+			return p.has(all, r.Counter)
 		}
 		if e.Kind == recording.Gap || e.Kind == recording.Position {
 			if one[infoKey{instanceOf(e.Peer), e.Tag}] == nil {
@@ -83,10 +78,7 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 		switch e.Kind {
 		case recording.Gap:
 			s, all := of(infoKey{instanceOf(e.Peer), e.Tag}, e.Peer)
-			if s.gaps == nil {
-				s.gaps = new(recording.Losses)
-			}
-			s.gaps[causeOf(e)] += e.Count
+			s.gap(e)
 			if e.Text != "" {
 				all.text = sanitize.Cut(e.Text, mostTextBytes)
 			}
@@ -110,6 +102,26 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 		p.all[key].fold(s)
 	}
 	return failed, err
+}
+
+// gap adds what an event says is lost.
+func (s *oneSeries) gap(e *recording.Event) {
+	if s.gaps == nil {
+		s.gaps = new(recording.Losses)
+	}
+	s.gaps[causeOf(e)] += e.Count
+}
+
+// has notes a message of a series.
+//
+// Errors: errHoles.
+func (p *plan) has(all *series, counter uint64) error {
+	before := all.have.count
+	all.have.add(counter)
+	if p.holes += all.have.count - before; p.holes > maxHoles+len(p.all) {
+		return errHoles
+	}
+	return nil
 }
 
 // message follows the counter of a message.
