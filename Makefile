@@ -18,9 +18,6 @@ export HOURS
 # The tests that do more with TAGBUS_TESTS=all.
 LIMITS := ^(Test(Publisher|Subscriber)_noSliceWorksLong|TestPublisher_(heapStaysWithinItsBounds|manySubscribersOfRandomHalves)|TestRecordingOfAReplay)$$
 
-# Tools have their own module, so that their dependencies never become ours.
-TOOL := go tool -modfile=tools/go.mod
-
 # Programs carry the commit they were built from. In a copy that git cannot
 # read (no git, another owner) the build would fail instead of leaving it out.
 ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo readable),readable)
@@ -137,11 +134,11 @@ soak: ## a whole bus with faults that never rest, for HOURS (0.05, three minutes
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..
 
-lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute), all parts of it
+lint: ## golangci-lint as pinned in tools/go.mod (the first run builds it), all parts of it
 	@scripts/lint.sh
 
 fmt: ## format the code as lint wants it
-	$(TOOL) golangci-lint fmt
+	"$$(scripts/linter.sh)" fmt
 
 gobench: ## the Go benchmarks: BENCH, BENCHTIME, COUNT
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $$(scripts/packages-with.sh Benchmark)
