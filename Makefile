@@ -18,6 +18,8 @@ export HOURS
 # The tests that do more with TAGBUS_TESTS=all.
 LIMITS := ^(Test(Publisher|Subscriber)_noSliceWorksLong|TestPublisher_(heapStaysWithinItsBounds|manySubscribersOfRandomHalves)|TestRecordingOfAReplay)$$
 
+NATS_SERVER := scripts/pinned.sh bridge/tools github.com/nats-io/nats-server/v2
+
 # Programs carry the commit they were built from. In a copy that git cannot
 # read (no git, another owner) the build would fail instead of leaving it out.
 ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo readable),readable)
@@ -49,7 +51,7 @@ demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
 
 demo-bridge: build build-bridge ## from one bus over NATS JetStream to another, with kills of bridge and server, under a minute
-	@scripts/demo-bridge.sh bin "$$(CGO_ENABLED=0 go -C bridge tool -modfile=tools/go.mod -n nats-server)"
+	@scripts/demo-bridge.sh bin "$$($(NATS_SERVER))"
 
 demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one of them killed in the middle, under a minute
 	@scripts/demo-etcd.sh bin
@@ -165,7 +167,7 @@ bench-check: ## that every system of bench works and verifies, in a minute; meas
 	cd bench && CGO_ENABLED=0 go run ./cmd/bindings -check -only '$(ONLY)'
 
 bench-bridge: build-bridge ## tagbus-bridge beside the client of the log's engine, with goals; three minutes
-	cd bench && CGO_ENABLED=0 go run ./cmd/bridge -nats-server "$$(CGO_ENABLED=0 go -C ../bridge tool -modfile=tools/go.mod -n nats-server)"
+	cd bench && CGO_ENABLED=0 go run ./cmd/bridge -nats-server "$$(../$(NATS_SERVER))"
 
 crowd: ## what it costs to look at 1,000 publishers and 1,000 subscribers; three minutes on an idle machine
 	cd bench && CGO_ENABLED=0 go run ./cmd/crowd -apart && CGO_ENABLED=0 go run ./cmd/crowd
