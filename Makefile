@@ -18,8 +18,7 @@ export HOURS
 # The tests that do more with TAGBUS_TESTS=all.
 LIMITS := ^(Test(Publisher|Subscriber)_noSliceWorksLong|TestPublisher_(heapStaysWithinItsBounds|manySubscribersOfRandomHalves)|TestRecordingOfAReplay)$$
 
-# Tools have their own module, so that their dependencies never become ours.
-TOOL := go tool -modfile=tools/go.mod
+NATS_SERVER := scripts/pinned.sh bridge/tools github.com/nats-io/nats-server/v2
 
 # Programs carry the commit they were built from. In a copy that git cannot
 # read (no git, another owner) the build would fail instead of leaving it out.
@@ -52,7 +51,7 @@ demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
 
 demo-bridge: build build-bridge ## from one bus over NATS JetStream to another, with kills of bridge and server, under a minute
-	@scripts/demo-bridge.sh bin "$$(CGO_ENABLED=0 go -C bridge tool -modfile=tools/go.mod -n nats-server)"
+	@scripts/demo-bridge.sh bin "$$($(NATS_SERVER))"
 
 demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one of them killed in the middle, under a minute
 	@scripts/demo-etcd.sh bin
@@ -137,11 +136,11 @@ soak: ## a whole bus with faults that never rest, for HOURS (0.05, three minutes
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
 	@go -C tools run ./house ..
 
-lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute), all parts of it
+lint: ## golangci-lint as pinned in tools/go.mod (the first run builds it), all parts of it
 	@scripts/lint.sh
 
 fmt: ## format the code as lint wants it
-	$(TOOL) golangci-lint fmt
+	"$$(scripts/linter.sh)" fmt
 
 gobench: ## the Go benchmarks: BENCH, BENCHTIME, COUNT
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $$(scripts/packages-with.sh Benchmark)
@@ -168,7 +167,7 @@ bench-check: ## that every system of bench works and verifies, in a minute; meas
 	cd bench && CGO_ENABLED=0 go run ./cmd/bindings -check -only '$(ONLY)'
 
 bench-bridge: build-bridge ## tagbus-bridge beside the client of the log's engine, with goals; three minutes
-	cd bench && CGO_ENABLED=0 go run ./cmd/bridge -nats-server "$$(CGO_ENABLED=0 go -C ../bridge tool -modfile=tools/go.mod -n nats-server)"
+	cd bench && CGO_ENABLED=0 go run ./cmd/bridge -nats-server "$$(../$(NATS_SERVER))"
 
 crowd: ## what it costs to look at 1,000 publishers and 1,000 subscribers; three minutes on an idle machine
 	cd bench && CGO_ENABLED=0 go run ./cmd/crowd -apart && CGO_ENABLED=0 go run ./cmd/crowd

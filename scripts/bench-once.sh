@@ -13,7 +13,7 @@ failed=0
 while read -r dir; do
   name=bench-once${dir#"$PWD"}
   name=${name//\//-}
-  go test -c -ldflags '-s -w' -o "$work/test" "$dir"
+  go test -c -vet=off -ldflags '-s -w' -o "$work/test" "$dir"
   depends=("$work/test")
   if [ -d "$dir/testdata" ]; then depends+=("$dir/testdata"); fi
   if [ "${CI:-}" = true ] && scripts/passed.sh is "$name" "${depends[@]}"; then continue; fi

@@ -15,6 +15,11 @@ depends=(README.md CHANGELOG.md CONTRIBUTING.md docs examples/README.md bench/RE
 if [ -z "${SITE:-}" ] && [ "${CI:-}" = true ] && scripts/passed.sh is docs "${depends[@]}"; then exit; fi
 out=$(realpath -m "${SITE:-build/site}")
 
+# Modules and what VitePress writes meanwhile are the same folders for all builds of a checkout: of two at a
+# time the second one waits, and may take what the first one keeps.
+exec 9<tools/docs
+flock 9
+
 # It takes a minute or two, and scripts/release-check.sh makes releases with each change of a program.
 kept=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/tagbus/site
 if [ "${KEPT:-}" = yes ]; then
@@ -36,9 +41,6 @@ if [ ${#missing[@]} -gt 0 ]; then
   exit 1
 fi
 
-# Modules and what VitePress writes meanwhile are the same folders for all builds of a checkout.
-exec 9<tools/docs
-flock 9
 # Exactly what the lock file names, with its sums.
 if ! [ tools/docs/node_modules/.package-lock.json -nt tools/docs/package-lock.json ]; then
   echo "docs: npm ci: vitepress, in tools/docs/node_modules"

@@ -3,6 +3,7 @@
 # Runs golangci-lint over all modules, in each build that has files of its own. A part that
 # fails stops no other: one run tells all that is wrong, and at its end which parts it is in.
 #   scripts/lint.sh
+#   LINTER=FILE   golangci-lint; default: as scripts/linter.sh builds it
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -16,15 +17,14 @@ part() {
   "$@" || failed+=("$name")
 }
 
-# The linter that tools/go.mod pins, built once: with cgo and without it all of it would be compiled twice.
-linter=$(CGO_ENABLED=0 go tool -modfile=tools/go.mod -n golangci-lint) || exit
+linter=${LINTER:-$(scripts/linter.sh)} || exit
 
 # golangci FOLDER [NAME=VALUE]... ARGUMENT... runs the linter in a folder. What others have compiled without cgo it
-# takes as it is, which needs names to be resolved alike in each build.
+# takes as it is, which needs names to be resolved alike in each build. It has memory instead of time.
 golangci() {
   local folder=$1
   shift
-  local env=(CGO_ENABLED=0)
+  local env=(CGO_ENABLED=0 GOGC=400)
   while [[ ${1:-} == *=* ]]; do
     env+=("$1")
     shift

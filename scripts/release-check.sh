@@ -19,8 +19,9 @@ fail() {
   exit 1
 }
 
-# part TITLE says what is tried, and how long all before has taken.
-part() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
+# part TITLE says what is tried, and what all before has taken.
+part() { printf '\n== %s (%d s so far, %d s of processor)\n' "$1" "$SECONDS" "$(processor)"; }
+processor() { awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($14 + $15) / ticks) }' "/proc/$$/stat"; } # of what has ended
 
 # can TITLE TOOL reports whether a part can be tried.
 tried=all

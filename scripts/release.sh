@@ -42,7 +42,7 @@ archive() {
 package() {
   for PACKAGER in deb rpm; do
     if [ -n "${glibc:-}" ]; then of_library $PACKAGER; fi
-    go tool -modfile=tools/release/go.mod nfpm package -f "deploy/package/$1.yaml" -p "$PACKAGER" -t "$dist/"
+    "$nfpm" package -f "deploy/package/$1.yaml" -p "$PACKAGER" -t "$dist/"
   done
 }
 
@@ -98,6 +98,7 @@ libraries() {
 }
 
 rm -rf "$dist" && mkdir "$dist"
+nfpm=$(scripts/pinned.sh tools/release github.com/goreleaser/nfpm/v2/cmd/nfpm)
 go run ./cmd/internal/pages "$dist/pages" "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
 go -C bridge run ./cmd/internal/pages "$dist/pages-bridge" "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
 gzip -n -9 "$dist"/pages/man/*.1 "$dist"/pages-bridge/man/*.1

@@ -156,7 +156,7 @@ once() {
       failed=0
       other directory/etcd "${args[@]}" $members || failed=1
       # The server of its tests is built here, or the first of them would wait for it.
-      CGO_ENABLED=0 go -C bridge tool -modfile=tools/go.mod -n nats-server >/dev/null || failed=1
+      scripts/pinned.sh bridge/tools github.com/nats-io/nats-server/v2 >/dev/null || failed=1
       other bridge "${args[@]}" ./... || failed=1
       exit $failed
     ) >"$work/others" &

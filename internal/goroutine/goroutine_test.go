@@ -35,6 +35,42 @@ func TestEachGoroutineHasItsNumber(t *testing.T) {
 	}
 }
 
+// TestSelfTellsGoroutinesThatLiveApart: it stays the same where the stack moves.
+func TestSelfTellsGoroutinesThatLiveApart(t *testing.T) {
+	const goroutines = 100
+	selves, end := make(chan uint64, goroutines), make(chan struct{})
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			self := goroutine.Self()
+			if again := deep(100); again != self {
+				t.Errorf("on a stack that has grown: got %d, want %d", again, self)
+			}
+			selves <- self
+			<-end // it lives until all have said theirs
+		})
+	}
+	seen := make(map[uint64]bool)
+	for range goroutines {
+		self := <-selves
+		if self == 0 || seen[self] {
+			t.Errorf("got %d, want a number of its own", self)
+		}
+		seen[self] = true
+	}
+	close(end)
+	wg.Wait()
+}
+
+// deep returns Self of a stack of some 100 KB.
+func deep(frames int) uint64 {
+	var room [1 << 10]byte
+	if frames == 0 {
+		return goroutine.Self()
+	}
+	return deep(frames-1) + uint64(room[frames])
+}
+
 func TestALoopIsOneUntilItLeavesAsOftenAsItHasEntered(t *testing.T) {
 	want := func(want bool) {
 		t.Helper()

@@ -46,7 +46,7 @@ func openSide(t TB, s Suite, name string) *side {
 		x.bare = s.Open(t, s.Config, user)
 		x.b = x.bare
 	}
-	x.onLoop(t, func() { r.loopID.Store(goroutine.ID()) })
+	x.onLoop(t, func() { r.loopID.Store(goroutine.Self()) })
 	return x
 }
 

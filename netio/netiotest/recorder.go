@@ -64,7 +64,7 @@ func newRecorder(name string, patience time.Duration) *recorder {
 // record runs f, which writes something down, under the lock, unless the
 // callback may not run now. It returns the hooks to call next.
 func (r *recorder) record(what string, f func()) hooks {
-	self := goroutine.ID()
+	self := goroutine.Self()
 	if r.caller.Load() == self {
 		// The lock is held by the very caller inside whose call this is.
 		r.problems = append(r.problems, what+" was called from inside a call into the backend")
@@ -76,7 +76,7 @@ func (r *recorder) record(what string, f func()) hooks {
 		r.problem("%s was called while another callback ran", what)
 	}
 	if loop := r.loopID.Load(); loop != 0 && loop != self {
-		r.problem("%s was called on goroutine %d, and the loop is %d", what, self, loop)
+		r.problem("%s was called on another goroutine than that of the loop", what)
 	}
 	if r.ended {
 		r.problem("%s was called after Backend.Close had returned", what)

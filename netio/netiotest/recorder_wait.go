@@ -59,7 +59,7 @@ func (r *recorder) call(f func()) {
 	r.hop(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.caller.Store(goroutine.ID())
+		r.caller.Store(goroutine.Self())
 		defer r.caller.Store(0)
 		f()
 	})

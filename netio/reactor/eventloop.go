@@ -34,10 +34,11 @@ type EventLoop struct {
 
 	life      atomic.Int32 // one of the constants below
 	done      chan struct{}
-	leave     atomic.Int32 // why the loop is to stop; 0: it is not
-	goroutine atomic.Uint64
+	leave     atomic.Int32  // why the loop is to stop; 0: it is not
+	goroutine atomic.Uint64 // that of Run, for its stack; 0: it does not run
+	self      atomic.Uint64 // the same, as goroutine.Self has it
 	behalf    sync.Mutex    // held by OnBehalf
-	onBehalf  atomic.Uint64 // goroutine that does the work of a loop that does not run
+	onBehalf  atomic.Uint64 // goroutine that does the work of a loop that does not run, as goroutine.Self has it
 	running   atomic.Uint64 // callback that runs, see begin; 0: none
 
 	// Only on the loop.
@@ -136,7 +137,7 @@ func (l *EventLoop) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { l.stop(byContext) })()
 
 	defer goroutine.EnterLoop()()
-	l.goroutine.Store(goroutine.ID())
+	l.enter()
 	l.awakeSince = l.now()
 	l.counters.began.Store(int64(l.awakeSince))
 	l.watchdog.start(l)
@@ -175,8 +176,15 @@ func (l *EventLoop) end() {
 	l.posts.close()
 	l.counters.ended.Store(int64(l.now()))
 	l.goroutine.Store(0)
+	l.self.Store(0)
 	l.life.Store(lifeEnded)
 	close(l.done)
+}
+
+// enter makes the calling goroutine that of the loop.
+func (l *EventLoop) enter() {
+	l.goroutine.Store(goroutine.ID())
+	l.self.Store(goroutine.Self())
 }
 
 // takeThread binds the goroutine to its thread, and the thread to the

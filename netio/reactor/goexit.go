@@ -109,7 +109,8 @@ func (l *EventLoop) windUpExiting() {
 		go func() {
 			defer close(done)
 			defer goroutine.EnterLoop()()
-			l.goroutine.Store(goroutine.ID())
+			l.enter()
+			defer l.self.Store(0) // another goroutine may have it next
 			l.windUp()
 		}()
 		<-done

@@ -134,15 +134,15 @@ func (w *watchdog) report(s Stall) {
 	w.loop.config.OnStall(s)
 }
 
-// OnLoop reports whether the caller runs on the loop, or on its behalf. It takes
-// some microseconds, too long for a hot path. Threads: any.
+// OnLoop reports whether the caller runs on the loop, or on its behalf. It takes some
+// nanoseconds on amd64, and elsewhere microseconds, too long for a hot path. Threads: any.
 func (l *EventLoop) OnLoop() bool {
-	loop, other := l.goroutine.Load(), l.onBehalf.Load()
+	loop, other := l.self.Load(), l.onBehalf.Load()
 	if loop == 0 && other == 0 {
 		return false
 	}
-	id := goroutine.ID()
-	return id != 0 && (id == loop || id == other)
+	self := goroutine.Self()
+	return self != 0 && (self == loop || self == other)
 }
 
 // OnAnyLoop reports whether the caller runs on this loop or on another one of the
@@ -166,7 +166,7 @@ func (l *EventLoop) OnBehalf(f func()) {
 	l.behalf.Lock()
 	defer l.behalf.Unlock()
 	defer goroutine.EnterLoop()()
-	l.onBehalf.Store(goroutine.ID())
+	l.onBehalf.Store(goroutine.Self())
 	defer l.onBehalf.Store(0)
 	f()
 }

@@ -38,15 +38,15 @@ var program = sync.OnceValues(func() (string, error) {
 		if text, err := os.ReadFile(mod); err != nil || !strings.Contains(string(text), "nats-server") {
 			continue
 		}
-		return build(dir, mod)
+		return build(filepath.Dir(mod))
 	}
 	return "", fmt.Errorf("no tools/go.mod with nats-server above %s", here)
 })
 
-// build builds the program, unless the go command has it in its cache. The tests of several packages begin at the
+// build builds the program of the module tools, unless it is there. The tests of several packages begin at the
 // same time, and one of them builds for all. Without cgo it is the same program under the race detector.
-func build(dir, mod string) (path string, err error) {
-	lock, err := os.Open(filepath.Dir(mod)) // the go command locks the file
+func build(tools string) (path string, err error) {
+	lock, err := os.Open(tools) // the go command locks the file
 	if err != nil {
 		return "", err
 	}
@@ -54,12 +54,13 @@ func build(dir, mod string) (path string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	command := exec.Command("go", "tool", "-modfile="+mod, "-n", "nats-server")
-	command.Dir = dir
+	path = filepath.Join(tools, "..", "..", "bin", "nats-server")
+	// go tool would compile the standard library once more: it takes no -trimpath from GOFLAGS.
+	command := exec.Command("go", "build", "-o", path, "github.com/nats-io/nats-server/v2")
+	command.Dir = tools
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Stderr = os.Stderr
-	out, err := command.Output()
-	return strings.TrimSpace(string(out)), err
+	return path, command.Run()
 }
 
 // Program returns the path of the program, which is built if need be.
