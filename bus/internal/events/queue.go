@@ -100,8 +100,7 @@ func (q *Queue[E]) Waiting() int { return q.waiting.Len() }
 //     these wait; nil if there is none.
 func (q *Queue[E]) Add(e E, conn *Conn) { q.AddSeries(&one[E]{e}, conn, 1) }
 
-// Each returns the series of the events of values, of which there is at least one. Each event is
-// made when it is told.
+// Each returns the series of the events of values. Each event is made when it is told.
 func Each[V, E any](all []V, of func(V) E) Series[E] { return &each[V, E]{all, of} }
 
 type each[V, E any] struct {
@@ -117,8 +116,11 @@ func (s *each[V, E]) Next() (e E, more bool) {
 }
 
 // AddSeries is Add for several events, weight of them, which are bounded by what the
-// peer has sent. For the bound of the queue they count as one.
+// peer has sent. For the bound of the queue they count as one. Of none it does nothing.
 func (q *Queue[E]) AddSeries(s Series[E], conn *Conn, weight int) {
+	if weight == 0 {
+		return
+	}
 	if q.plain >= maxPlain {
 		q.drop(uint64(weight))
 		return

@@ -135,6 +135,19 @@ func TestASeriesIsOneEntryAndToldInOrder(t *testing.T) {
 	}
 }
 
+// A group of subscriptions of which Access takes all away has no answers.
+func TestQueue_AddSeries_ofNone(t *testing.T) {
+	var r recorder
+	q, loop := newTestQueue(r.tell)
+	conn := &Conn{Pause: func() { t.Error("paused for nothing") }}
+	q.AddSeries(series(nil), conn, 0)
+	q.Add(1, conn)
+	loop.run()
+	if !slices.Equal(r.told, []int{1}) || q.Waiting() != 0 {
+		t.Errorf("got %v, with %d waiting, want the event behind it", r.told, q.Waiting())
+	}
+}
+
 func TestEventsThatFindNoRoomAreCounted(t *testing.T) {
 	var r recorder
 	q, loop := newTestQueue(r.tell)
