@@ -218,6 +218,7 @@ func (r *run) onEvent(e bus.Event) {
 	// What comes behind the end is of our own making, except losses and an acknowledgement
 	// whose messages have come before it is told.
 	if r.leaving != nil && e.Kind != bus.Gap && e.Kind != bus.Subscribed {
+		r.presence.Meet(e)
 		r.leaves(e)
 		return
 	}

@@ -63,14 +63,11 @@ type standing struct{ owes, away bool }
 // See takes an event, and reports whether the last publisher has ended or vanished with it, or has
 // before and no other is there any more.
 func (p *Presence) See(e bus.Event) (lastGone bool) {
-	if errors.Is(e.Err, bus.ErrEventsDropped) { // the answers of some may be among them
-		p.Began = time.Time{}
-	}
+	p.Meet(e)
 	if e.Peer == nil {
 		return false
 	}
 	id := e.Peer.Instance
-	p.meet(id)
 	switch e.Kind {
 	case bus.Connected:
 		p.add(id)

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -76,13 +77,20 @@ func (p *Presence) wants(served tags.Set) bool {
 	return served.Intersects(p.Wanted)
 }
 
-// meet notes that a publisher has said something, or that a connection to it has failed.
-func (p *Presence) meet(id string) {
+// Meet takes an event that comes when the run has ended, of which See has to know no more: all that matters of it is that the
+// publisher has answered, or has failed to.
+func (p *Presence) Meet(e bus.Event) {
+	if errors.Is(e.Err, bus.ErrEventsDropped) { // the answers of some may be among them
+		p.Began = time.Time{}
+	}
+	if e.Peer == nil {
+		return
+	}
 	if p.met == nil {
 		p.met = make(map[string]struct{})
 	}
 	if len(p.met) < maxMet {
-		p.met[id] = struct{}{}
+		p.met[e.Peer.Instance] = struct{}{}
 	}
 }
 

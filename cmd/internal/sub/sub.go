@@ -256,6 +256,7 @@ func (r *run) finish(shown <-chan error) {
 func (r *run) onEvent(e bus.Event) {
 	select {
 	case <-r.done: // what follows is of our own making
+		r.presence.Meet(e)
 	default:
 		r.presence.See(e)
 	}

@@ -4,11 +4,15 @@ package subscribe
 
 import (
 	"errors"
+	"io"
 	"testing"
+	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/session"
+	"tagbus/tags"
 )
 
 // reader ends the run as soon as it has read something, as a script does that waits for a
@@ -36,5 +40,29 @@ func TestWhatWasSaidCounts(t *testing.T) {
 		if n := r.presence.Away(); n != 1 {
 			t.Fatalf("got %d publishers away behind the line that one is lost, want 1", n)
 		}
+	}
+}
+
+// oneListed is a directory with one publisher.
+type oneListed struct{ directory.Directory }
+
+func (oneListed) List() ([]directory.Entry, error) {
+	return []directory.Entry{{Instance: "a", Tags: tags.Of(1)}}, nil
+}
+
+// TestRun_answersAtTheEnd: the first messages of a publisher may be those that end the run. Its events come then, and it was said not to
+// have answered.
+func TestRun_answersAtTheEnd(t *testing.T) {
+	now := time.Now()
+	r := &run{flags: new(Flags), console: cli.NewConsole("subscriber", io.Discard, cli.Log{}), ending: session.NewEnding()}
+	r.presence = session.Presence{Wanted: tags.Of(1), Began: now.Add(-time.Minute)}
+	r.ending.End("count", nil)
+	r.onEvent(bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Instance: "a"}})
+	r.presence.Settle(session.ListedBy(oneListed{}), now)
+	if err := r.presence.Refusal("publisher"); err != nil {
+		t.Errorf("got %v, want nothing of a publisher that has answered", err)
+	}
+	if err := r.console.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

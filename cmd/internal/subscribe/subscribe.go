@@ -251,7 +251,8 @@ func (r *run) onEvent(e bus.Event) {
 	e = cli.LeftOut(e, r.flags.Policy)
 	r.console.Event(e)
 	r.keepLoss(e)
-	if ended { // it is of our own making
+	if ended { // it is of our own making, or its messages have ended the run
+		r.presence.Meet(e)
 		return
 	}
 	r.seeOwner(e)
