@@ -5,19 +5,15 @@ package fanout
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/wire"
 	"tagbus/tags"
 )
 
-// A page whose header lies directly before the payload is one piece, which a subscriber within the host reads where it
-// is. The payload begins with a cache line, which is quicker to fill.
-const (
-	cacheLine  = 64
-	frontBytes = wire.MaxOverhead + cacheLine - 1 // at most
-)
+// frontBytes is the memory before a payload for the header of its page. Where both lie one behind the other the page is
+// one piece, which a subscriber within the host reads where it is.
+const frontBytes = wire.MaxOverhead
 
 // borrowing is memory of the pool that users fill themselves.
 type borrowing struct {
@@ -99,9 +95,6 @@ func (fan *Fanout) tryBorrow(n int) *Loan {
 	}
 	if l.filling = (filling{}); arena.Cold(piece) {
 		l.filling = b.warmth.begin(fan.now())
-	}
-	if front > 0 {
-		front -= int(uintptr(unsafe.Pointer(&piece.Mem[front])) % cacheLine)
 	}
 	piece.Mem = piece.Mem[: front+n : front+n]
 	l.piece, l.front, l.size = piece, front, size

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"tagbus/bus/internal/wire"
 )
@@ -66,9 +65,6 @@ func TestLoan_pageIsOnePiece(t *testing.T) {
 		}
 		for i := range data {
 			data[i] = byte(i)
-		}
-		if at := uintptr(unsafe.Pointer(&data[0])); test.pieces == 1 && at%cacheLine != 0 {
-			t.Errorf("a loan of %d bytes begins at %#x, want a cache line", test.size, at)
 		}
 		p, w := new(page), &wire.Writer{Mem: make([]byte, 0, wire.MaxOverhead)}
 		w.Header(7, 3, 0, test.size)
