@@ -35,7 +35,8 @@ const (
 // It also follows what publishers deny, and which could not be reached: that is not there, however
 // well all others end.
 //
-// Its memory grows with the publishers that are there at one time. The zero value is ready.
+// Its memory grows with the publishers that are there at one time, and with those that were there, up to maxMet and
+// maxVanished. The zero value is ready.
 //
 // Threads: the loop, until that has stopped.
 type Presence struct {
