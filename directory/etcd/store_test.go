@@ -176,7 +176,7 @@ func TestDirectory_moreEntriesThanAreKept(t *testing.T) {
 func TestDirectory_serversThatAreFull(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t, embedded.Quota(4<<20))
-	d := open(t, server)
+	d := open(t, server, patient)
 	a := directorytest.Announce(t, d, directorytest.Entry("a", 1))
 	client := server.Client()
 	for i := 0; ; i++ {

@@ -49,8 +49,15 @@ func (b *backend) newAccepted(l *listenEndpoint, fd int) (*endpoint, error) {
 	return e, nil
 }
 
-// limitStranger limits the time that the other side has to introduce itself.
-func (e *endpoint) limitStranger() { e.backend.Alarms.Set(&e.limit, e.backend.config.greeting) }
+// limitStranger limits the time that the other side has to introduce itself, or to begin the handshake that comes
+// before: its own handshakes may stand in line.
+func (e *endpoint) limitStranger() {
+	limit := e.backend.config.greeting
+	if e.isSecuring() {
+		limit = e.backend.config.TLS.HandshakeTimeout
+	}
+	e.backend.Alarms.Set(&e.limit, limit)
+}
 
 // lastPort is that of the connection that was accepted last in this process.
 var lastPort atomic.Uint32

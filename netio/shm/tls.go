@@ -33,7 +33,8 @@ type TLS struct {
 	Server func() (*tls.Config, error)
 	Client func() (*tls.Config, error)
 
-	// HandshakeTimeout is how long a handshake may take. Default 5 s; at least 1 ms.
+	// HandshakeTimeout is how long an accepted connection may be silent at first, and
+	// how long a handshake may take. Default 5 s; at least 1 ms.
 	HandshakeTimeout time.Duration
 
 	// MaxHandshakes is how many handshakes of accepted connections are under way at

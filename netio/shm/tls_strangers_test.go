@@ -92,6 +92,27 @@ func TestTLS_aHandshakeThatNeverEnds(t *testing.T) {
 	}
 }
 
+// TestTLS_aPeerMayWaitBeforeItsHandshake: as long as HandshakeTimeout says, and not as strangers do without certificates.
+// Its own handshakes may stand in line.
+func TestTLS_aPeerMayWaitBeforeItsHandshake(t *testing.T) {
+	netiotest.CheckLeaks(t)
+	ca := pki.New(t, "ca")
+	own := ca.Issue(t, "peer", nil)
+	cfg := shm.WithGreetingTimeout(shm.Config{TLS: tlsOf(ca, own)}, time.Millisecond)
+	s := serve(t, cfg, netio.Params{})
+	late := s.raw(t)
+	other := tls.Client(s.raw(t), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{shm.TLSProtocol}})
+	if _, err := io.Copy(io.Discard, other); err == nil { // it takes more than a millisecond
+		t.Error("a peer without a certificate: got no error, want one")
+	}
+	c := tls.Client(late, &tls.Config{
+		Certificates: []tls.Certificate{own}, InsecureSkipVerify: true, NextProtos: []string{shm.TLSProtocol}, MinVersion: tls.VersionTLS13,
+	})
+	if err := c.Handshake(); err != nil {
+		t.Errorf("Handshake: got error %v, want none", err)
+	}
+}
+
 // TestTLS_whatFollowsTheHandshake: a peer with a certificate that is in order, and says something else than its bond.
 func TestTLS_whatFollowsTheHandshake(t *testing.T) {
 	netiotest.CheckLeaks(t)

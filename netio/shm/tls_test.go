@@ -40,12 +40,13 @@ func tlsOf(ca *pki.Authority, c tls.Certificate) *shm.TLS {
 	}
 }
 
-// withTLS returns cfg with TLS, where both sides have a certificate of one CA.
+// withTLS returns cfg with TLS, where both sides have a certificate of one CA. What follows a handshake
+// has more time than usual, too.
 func withTLS(tb testing.TB, cfg shm.Config) shm.Config {
 	tb.Helper()
 	ca := pki.New(tb, "ca")
 	cfg.TLS = tlsOf(ca, ca.Issue(tb, "peer", nil))
-	return cfg
+	return shm.WithGreetingTimeout(cfg, backendtest.Patience)
 }
 
 // dialWith opens a backend that dials s with another configuration, and returns what it hears.
