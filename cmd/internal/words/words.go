@@ -55,6 +55,7 @@ var flagNames = strings.NewReplacer(
 	"observer: denied: ", "denied: ",
 	"bus: invalid configuration: ", "",
 	"directory: invalid URL: ", "",
+	"directory/file: invalid configuration: Expiry is", "--expiry is",
 	"directory/etcd: invalid configuration: Expiry is", "--expiry is",
 	"directory/etcd: invalid configuration: ", "--bus: ",
 	"start a publisher or a receiver with the same folder", "start a publisher (or subscriber --receive) with the same --bus",
