@@ -51,7 +51,7 @@ func (r *run) inputAway() error {
 	if r.flags.Emulate != nil || !stuck.IsLate(r.flags.Input) {
 		return nil
 	}
-	return fmt.Errorf("--input %s: its file system does not answer: what is left in it is not published", r.flags.Input)
+	return fmt.Errorf("%s: its file system does not answer: what is left in it is not published", r.flags.Input)
 }
 
 // waitSubscribers waits for the subscribers that the flags ask for, and says
