@@ -201,6 +201,7 @@ func TestBothSides(t *testing.T) {
 	for _, line := range []string{
 		"run --rounds 2 --round 30ms --size 8-2000 --tags 3 -q",
 		"run --rounds 1 --round 30ms --rate 5k --burst 7 --size 2MiB -q",
+		"run --rounds 1 --round 30ms --rate 100G --size 100KiB -q", // which fills the queue
 	} {
 		out.Reset()
 		running := &tool.Env{Flags: flags, Streams: cli.Streams{Out: &out, Err: io.Discard}}
