@@ -145,6 +145,22 @@ func TestReportOfARate(t *testing.T) {
 	}
 }
 
+// A rate that does not go through is not said to be kept.
+func TestReportOfARateThatIsTooHigh(t *testing.T) {
+	for rate, want := range map[string]string{
+		"760k": "throughput  750 k/s, 768 MB/s, as asked for; plain TCP 2.05 GB/s (medians)\n",
+		"1M":   "throughput  750 k/s, 768 MB/s, no more goes through of the 1.00 M/s that were asked for; plain TCP 2.05 GB/s (medians)\n",
+	} {
+		r, out := made(t, "--rate "+rate, false)
+		if err := r.end(madePings(t)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: got\n%s\nwithout\n%s", rate, out.String(), want)
+		}
+	}
+}
+
 func TestReportAsJSON(t *testing.T) {
 	r, out := made(t, "", true)
 	if err := r.end(madePings(t)); err != nil {
