@@ -251,6 +251,28 @@ func TestFlagsThatMakeNoSenseAreNamed(t *testing.T) {
 }
 
 // TestABusOfTheDeadIsNotEmpty: the bus was called empty a moment after its publisher was killed.
+// An entry that is listed is of a program that may live: a mirror that is stopped, or a disk that is full, renews none.
+func TestEntriesThatAreNotRenewedAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, written := three(), began.Add(-20*time.Second)
+		var out, notes bytes.Buffer
+		l := &lister{Command: &Command{Sort: "name", Name: "f*"}, env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus"}, Streams: cli.Streams{Out: &out, Err: &notes}}}
+		for _, e := range f.entries {
+			l.old = append(l.old, overview.Dead{Entry: e, Since: written})
+		}
+		if err := l.show(&out, entriesOf(f)); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		for _, who := range []string{"felix-07 on host-1", "front on host-2"} {
+			want += who + ": its entry was not renewed since " + written.Local().Format(time.DateTime) + ": it has gone, is stopped, or cannot write: tagbus ls -v asks it\n"
+		}
+		if notes.String() != want {
+			t.Errorf("got\n%swant\n%s", notes.String(), want)
+		}
+	})
+}
+
 func TestABusOfTheDeadIsNotEmpty(t *testing.T) {
 	var out, notes bytes.Buffer
 	l := &lister{Command: &Command{Sort: "name"}, env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus"}, Streams: cli.Streams{Out: &out, Err: &notes}}}

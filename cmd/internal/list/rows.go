@@ -241,6 +241,9 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 	for _, line := range tool.DeadLines(overview.Overview{Time: o.Time, Dead: o.Dead}, l.keep) {
 		say("%s", line)
 	}
+	for _, line := range l.oldLines() {
+		say("%s", line)
+	}
 	named, more := 0, 0
 	for i := range rows {
 		r := &rows[i]
