@@ -220,6 +220,28 @@ func TestRun_follows(t *testing.T) {
 	})
 }
 
+// What only ends by its context may be waiting for subscribers then, as it may for records.
+func TestRun_endsWhileItWaitsForSubscribers(t *testing.T) {
+	for _, follow := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f, s := newFill(t), newSite(t)
+			f.messages(1, 1, time.Now(), "a")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			stopped := errors.New("stopped")
+			done := make(chan error, 1)
+			go func() {
+				_, err := in.Run(ctx, s, f.log, in.Config{Subscribers: 2, Query: durable.Query{Follow: follow}})
+				done <- err
+			}()
+			time.Sleep(time.Minute)
+			cancel(stopped)
+			if err := <-done; follow && err != nil || !follow && !errors.Is(err, stopped) {
+				t.Errorf("follow %t: got %v, want nil, or if it does not follow %v", follow, err, stopped)
+			}
+		})
+	}
+}
+
 // TestRun_aLogThatIsAway is asked again while it is followed: each message comes once.
 func TestRun_aLogThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -89,11 +89,11 @@ func (r *run) run() error {
 		return err
 	}
 	if len(known) > 0 {
-		if err := r.serve(tags.Of(known...)); err != nil {
-			return errors.Join(err, r.leave(err))
-		}
+		err = r.serve(tags.Of(known...))
 	}
-	err = r.readAll()
+	if err == nil {
+		err = r.readAll()
+	}
 	if r.cfg.Query.Follow && err != nil && r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)) {
 		err = nil
 	}
