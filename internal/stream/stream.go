@@ -107,7 +107,9 @@ func explain(err error) error {
 // fullError is that a disk is full.
 type fullError struct{ err error }
 
-func (e *fullError) Error() string { return fmt.Sprintf("%v: make room, or choose a file elsewhere", e.err) }
+func (e *fullError) Error() string {
+	return fmt.Sprintf("%v: make room, or choose a file elsewhere", e.err)
+}
 func (e *fullError) Unwrap() error { return e.err }
 
 // Aside returns an output without the wait, if this is an Output: for a program that ends by itself
