@@ -254,6 +254,17 @@ func interrupt(t *testing.T, flags *tool.Flags) {
 	}
 }
 
+// A signal that comes before the other process has begun is told as one that comes later.
+func TestASignalBeforeTheOtherProcessBegins(t *testing.T) {
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	env := &tool.Env{Flags: &tool.Flags{Backend: "tcp"}, Streams: cli.Streams{Out: io.Discard, Err: io.Discard}}
+	if err := errors.Join(mustRead(t, "-q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
+		t.Errorf("got %v, want %v", err, stopped)
+	}
+}
+
 // after calls a function at each Write.
 type after func()
 
