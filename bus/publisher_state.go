@@ -40,7 +40,8 @@ func (p *publisherImpl) stateNow(ctx context.Context, role state.Role, q state.Q
 	if ctx.Err() != nil {
 		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
 	}
-	return p.snapshot(role, q.Bounded(), time.Now()), nil
+	now := time.Now()
+	return snapshot.Shown(p.snapshot(role, q.Bounded(), now), now), nil
 }
 
 // snapshot returns the state of this side. q is within its limits, and now as time.Now

@@ -48,7 +48,7 @@ func (s *subscriberImpl) stateWith(ctx context.Context, q state.Question, f func
 		return s.stateOfTags(ctx, q.Tags, func(all []state.Tag) {
 			st := f(q)
 			st.Asked = all
-			tell(st)
+			tell(snapshot.Shown(st, time.Now()))
 		})
 	})
 	return st, unanswered("state", err)

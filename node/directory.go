@@ -4,6 +4,7 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"tagbus/bus"
@@ -14,7 +15,7 @@ import (
 
 // directory returns the directory of the configuration, and what closes it.
 //
-// Errors: those of directory.Open, with bus.ErrInvalidConfig, and of file.Open.
+// Errors: those of directory.Open, with bus.ErrInvalidConfig, and of file.Open, with it if it is file.ErrConfig.
 func (c Config) directory() (dir directory.Directory, closes func() error, err error) {
 	dir, closes, err = c.storage()
 	if err != nil || c.Access == nil || c.Access.Identity() == nil {
@@ -38,6 +39,9 @@ func (c Config) storage() (dir directory.Directory, closes func() error, err err
 	if isFolder {
 		c.Folder.Expiry = cmp.Or(c.Folder.Expiry, c.Expiry)
 		d, err := file.Open(path, c.Folder)
+		if errors.Is(err, file.ErrConfig) {
+			err = fmt.Errorf("%w: %w", bus.ErrInvalidConfig, err)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

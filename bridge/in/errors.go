@@ -29,3 +29,15 @@ func (e *ReadError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
+
+// CircleError means that a bridge writes what this one publishes into the same log: each message would be
+// published and written again without an end.
+type CircleError struct {
+	Log      string
+	Position durable.Position // of a record of what this run has published
+}
+
+// Error names the log and the record, and says what to do.
+func (e *CircleError) Error() string {
+	return sanitize.Cut(sanitize.Linef("bridge/in: %s: entry %d is of what this bridge has published: the log is written from the bus on which it is published, and messages would go round without an end: publish on another bus, or write other tags", e.Log, e.Position), mostText)
+}

@@ -220,6 +220,51 @@ func TestRun_follows(t *testing.T) {
 	})
 }
 
+// What only ends by its context may be waiting for subscribers then, as it may for records.
+func TestRun_endsWhileItWaitsForSubscribers(t *testing.T) {
+	for _, follow := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f, s := newFill(t), newSite(t)
+			f.messages(1, 1, time.Now(), "a")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			stopped := errors.New("stopped")
+			done := make(chan error, 1)
+			go func() {
+				_, err := in.Run(ctx, s, f.log, in.Config{Subscribers: 2, Query: durable.Query{Follow: follow}})
+				done <- err
+			}()
+			time.Sleep(time.Minute)
+			cancel(stopped)
+			if err := <-done; follow && err != nil || !follow && !errors.Is(err, stopped) {
+				t.Errorf("follow %t: got %v, want nil, or if it does not follow %v", follow, err, stopped)
+			}
+		})
+	}
+}
+
+// A bridge that writes the bus into the log that is published there made of each message any number.
+func TestRun_goesRoundOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFill(t), newSite(t)
+		f.messages(1, 1, time.Now(), "a")
+		cfg := config
+		cfg.Query.Follow = true
+		cfg.OnPublisher = func(p *bus.Publisher) error {
+			own := durable.Key{Tag: 1, Instance: p.Instance()}
+			begin := record.Append(nil, &record.Record{Kind: record.Begin, Tag: 1, Peer: &bus.Peer{Instance: own.Instance}, Time: time.Now(), First: 1})
+			f.log.Append(durable.Append{Key: own, Data: begin, Done: func(durable.Position, error) {}})
+			return nil
+		}
+		report, err := s.run(f.log, cfg)
+		if circle := (*in.CircleError)(nil); !errors.As(err, &circle) || circle.Position != 2 || circle.Log == "" {
+			t.Errorf("got %v, want a CircleError of record 2", err)
+		}
+		if report.Messages != 1 || !slices.Equal(s.got, []string{"1:0:a"}) {
+			t.Errorf("got %q and %+v, want the message once", s.got, report)
+		}
+	})
+}
+
 // TestRun_aLogThatIsAway is asked again while it is followed: each message comes once.
 func TestRun_aLogThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

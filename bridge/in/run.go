@@ -64,7 +64,7 @@ const maxPage = 1024
 // Run publishes what a Query selects, and waits until subscribers have it. A log that is away ends it, unless it follows.
 //
 //   - Result: what was published, also with an error.
-//   - Errors: those of Config.Validate; a *PositionError; ErrNotStored; those of the log; a *TooManyError; a *record.FormatError in a *ReadError; those of NewPublisher, of
+//   - Errors: those of Config.Validate; a *PositionError; ErrNotStored; those of the log; a *TooManyError; a *CircleError; a *record.FormatError in a *ReadError; those of NewPublisher, of
 //     PublishBatchContext and Drain; the cause of the end of ctx, except with Follow, which only ends so.
 //   - Blocks: for the log, and for subscribers.
 func Run(ctx context.Context, open Opener, log durable.Log, cfg Config) (Report, error) {
@@ -89,11 +89,11 @@ func (r *run) run() error {
 		return err
 	}
 	if len(known) > 0 {
-		if err := r.serve(tags.Of(known...)); err != nil {
-			return errors.Join(err, r.leave(err))
-		}
+		err = r.serve(tags.Of(known...))
 	}
-	err = r.readAll()
+	if err == nil {
+		err = r.readAll()
+	}
 	if r.cfg.Query.Follow && err != nil && r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)) {
 		err = nil
 	}
@@ -218,6 +218,9 @@ func (r *run) problem(err error) {
 
 // take publishes what is new of a record.
 func (r *run) take(e durable.Entry, rec *record.Record) error {
+	if r.publisher != nil && e.Key.Instance == r.publisher.Instance() {
+		return &CircleError{Log: r.log.Name(), Position: e.Position}
+	}
 	c, err := r.chains.Of(e.Key)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ var table = []rule{
 	}},
 	{"bus/internal/sendqueue", "what waits for a peer is bounded whatever it says, and comes before the goodbye", []string{"bus/internal/ring", "subscription", "netio"}},
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
-	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "internal/validate", "netio"}},
+	{"bus/internal/heartbeat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "internal/validate", "bus/internal/steady", "netio"}},
 	{"bus/internal/toptags", "which tags are busy depends on what was counted of them, and on no session", []string{
 		"bus/internal/fanout", "bus/internal/coarseclock", "bus/internal/topk", "bus/state",
 	}},
@@ -109,7 +109,7 @@ var table = []rule{
 		"acl", "internal/alarm", "internal/sanitize", "bus/internal/admission", "bus/internal/door", "bus/internal/heartbeat", "bus/internal/observe", "bus/internal/snapshot", "bus/state", "netio", "subscription",
 	}},
 	{"bus/internal/ending", "when a publisher has ended depends on the accounts of its subscribers, and not on what ends them", []string{"bus/internal/ledger"}},
-	{"bus/internal/stall", "whether a subscriber takes its messages depends on what waits for it, and not on what that is", []string{"bus/internal/heartbeat", "subscription"}},
+	{"bus/internal/stall", "whether a subscriber takes its messages depends on what waits for it, and not on what that is", []string{"bus/internal/heartbeat", "bus/internal/steady", "subscription"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/hostaddr", "the addresses of the host depend on the system alone", []string{"golang.org/x/sys/unix"}},
 	{"bus/internal/intake", "what arrives of a publisher is found and counted without knowing a session, a handler or the transport", []string{
@@ -124,7 +124,7 @@ var table = []rule{
 	{"bus/internal/offers", "which tags peers have is said by their entries, and what a peer is does not matter", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
 	{"bus/internal/topk", "an order decides, whatever the elements are", nil},
 	{"bus/internal/snapshot", "the state of an instance is made of what is counted, and of no session", []string{
-		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/intake", "bus/internal/ledger", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
+		"internal/build", "internal/sanitize", "bus/internal/advertise", "bus/internal/coarseclock", "bus/internal/fanout", "bus/internal/intake", "bus/internal/ledger", "bus/internal/steady", "bus/internal/topk", "bus/internal/toptags", "bus/state", "netio", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what is asked for, and what the answers mean, does not depend on the session in which that is said", []string{
@@ -142,7 +142,8 @@ var table = []rule{
 	{"bus/internal/rights", "what two sides may have of each other is computed, whatever the policy is that says it", []string{"bus/internal/group", "identity", "subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/overlap", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "bus/internal/workqueue", "tags"}},
-	{"bus/internal/coarseclock", "what time it is depends on a loop, and on nothing that happens", []string{"internal/alarm"}},
+	{"bus/internal/steady", "a clock that is never set depends on nothing", nil},
+	{"bus/internal/coarseclock", "what time it is depends on a loop, and on nothing that happens", []string{"internal/alarm", "bus/internal/steady"}},
 	{"bus/internal/admission", "which connection gives way depends on addresses, and what a connection is does not matter", nil},
 	{"bus/internal/tagmap", "a map depends on its keys", []string{"tags"}},
 	{"bus/internal/tagset", "the limits of a set are those of a subscription", []string{"subscription", "tags"}},
@@ -255,6 +256,7 @@ var table = []rule{
 	{"internal/testkit/cut", "a connection of tests is cut, whatever goes over it", nil},
 	{"internal/testkit/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
 	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
+	{"internal/testkit/wallclock", "times of tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "netio/internal/sealed", "golang.org/x/sys/unix"}},
 	{"netio/internal/trouble", "when something is logged depends on nothing", []string{}},
 	{"netio/internal/sealed", "memory for other processes depends on the system only", []string{"golang.org/x/sys/unix"}},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,6 +45,35 @@ func TestQuickStartCompiles(t *testing.T) {
 	}
 	if out, err := exec.CommandContext(t.Context(), "go", "vet", name).CombinedOutput(); err != nil {
 		t.Errorf("go vet of the quick start: %v\n%s", err, out)
+	}
+}
+
+// A linker takes from a library what those before it lack: behind the library a program is left
+// without it.
+func TestLibrariesStandBehindTheProgram(t *testing.T) {
+	inRoot(t)
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiles := regexp.MustCompile("\\b(cc|gcc|c\\+\\+|g\\+\\+)( [^`\n]*)? \\$\\(pkg-config [^`\n]*--libs tagbus\\)[^`\n]*")
+	source := regexp.MustCompile(`\.(c|cpp|o) `)
+	commands := 0
+	for _, page := range append(pages, "README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range compiles.FindAllString(string(text), -1) {
+			commands++
+			before, behind, _ := strings.Cut(command, "$(pkg-config")
+			if !source.MatchString(before) || source.MatchString(behind+" ") {
+				t.Errorf("%s: %s: want the program before the library", page, command)
+			}
+		}
+	}
+	if commands < 3 {
+		t.Errorf("got %d commands that compile, want those of README.md and docs/c.md", commands)
 	}
 }
 

@@ -8,6 +8,7 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -85,7 +86,7 @@ func (o *Output) Write(p []byte) (int, error) {
 // see returns what a write has returned, in words of its own if the reader has gone.
 func (o *Output) see(n int, err error) (int, error) {
 	if !Gone(o.to, err) {
-		return n, sizelimit.Explain(err)
+		return n, explain(err)
 	}
 	o.gone.Store(true)
 	if o.ends != nil {
@@ -93,6 +94,23 @@ func (o *Output) see(n int, err error) (int, error) {
 	}
 	return n, &fs.PathError{Op: "write", Path: "standard output", Err: syscall.EPIPE}
 }
+
+// explain adds what to do about a file that takes no more, as standard output may be.
+func explain(err error) error {
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if full && !errors.As(err, new(*fullError)) { // else an output behind this one has said it
+		return &fullError{err}
+	}
+	return sizelimit.Explain(err)
+}
+
+// fullError is that a disk is full.
+type fullError struct{ err error }
+
+func (e *fullError) Error() string {
+	return fmt.Sprintf("%v: make room, or choose a file elsewhere", e.err)
+}
+func (e *fullError) Unwrap() error { return e.err }
 
 // Aside returns an output without the wait, if this is an Output: for a program that ends by itself
 // though a write does not return.

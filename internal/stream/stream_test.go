@@ -74,6 +74,17 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// A standard output is often a file, whose disk is full: what to do is said as of any other file.
+func TestAFullDiskIsToldWithWhatToDo(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		o := stream.NewOutput(stream.NewOutput(failing{errno}, nil), nil)
+		want := fmt.Sprintf("write: %v: make room, or choose a file elsewhere", errno)
+		if _, err := o.Write([]byte("x")); !errors.Is(err, errno) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // TestFile: the file behind an output is that of its stream.
 func TestFile(t *testing.T) {
 	if got := stream.File(stream.NewOutput(stream.NewOutput(os.Stdout, nil), nil)); got != os.Stdout {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package coarseclock tells the time to the second, for what happens millions of times in one:
-// reading it costs a load.
+// reading it costs a load. It is that of the steady clock (package steady).
 //
 // The first call in a second reads the clock of the system. At the end of the second an
 // alarm on the loop makes the next call read it again. When there was no call in a whole
@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/steady"
 	"tagbus/internal/alarm"
 )
 
@@ -46,12 +47,12 @@ func (c *Clock) Known() uint32 { return c.now.Load() }
 // nil Clock reads the clock of the system.
 func (c *Clock) Now() uint32 {
 	if c == nil {
-		return uint32(time.Now().Unix())
+		return Of(time.Now())
 	}
 	if now := c.now.Load(); now != 0 {
 		return now
 	}
-	now := uint32(time.Now().Unix())
+	now := Of(time.Now())
 	c.now.Store(now)
 	if c.post != nil && !c.awake.Swap(true) && !c.post(c.arm) {
 		c.awake.Store(false)
@@ -71,7 +72,7 @@ func (c *Clock) ring() {
 
 // untilNext returns the time until the next second begins.
 func untilNext() time.Duration {
-	now := time.Now()
+	now := steady.Time(time.Now())
 	return now.Truncate(time.Second).Add(time.Second).Sub(now)
 }
 
@@ -80,7 +81,7 @@ func Of(at time.Time) uint32 {
 	if at.IsZero() {
 		return 0
 	}
-	return uint32(at.Unix())
+	return uint32(steady.Time(at).Unix())
 }
 
 // Time returns the time of a second; the zero time for 0.

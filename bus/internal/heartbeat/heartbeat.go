@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/steady"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 )
@@ -203,7 +204,7 @@ type Pulse struct {
 	clock   *Clock
 	heard   bool          // since the last tick something has come, or nothing could
 	came    bool          // something has come since the last tick
-	at      atomic.Int64  // Unix time in nanoseconds of the tick that found came set; any goroutine reads it
+	at      atomic.Int64  // steady time in nanoseconds since 1970 of the tick that found came set; any goroutine reads it
 	every   time.Duration // this side sends something; 0: it sends no beats
 	last    time.Time     // of the tick that found heard set
 	spoke   time.Time     // of the tick that found that something was sent, or sent a beat
@@ -222,7 +223,7 @@ type Pulse struct {
 func (p *Pulse) Begin(c *Clock, ep netio.Endpoint, every time.Duration, millis int) {
 	now := time.Now()
 	p.clock, p.heard, p.came, p.every, p.last, p.spoke, p.allowed = c, true, false, every, now, now, 0
-	p.at.Store(now.UnixNano())
+	p.at.Store(steady.Time(now).UnixNano())
 	if system, asks := ep.(netio.Prober); asks && every > 0 {
 		system.ProbeAfter(min(every, LongestStretch) * 3 / 2) // later than the peer's beats, if it follows
 	}
@@ -241,11 +242,11 @@ func (p *Pulse) Hear() { p.heard, p.came = true, true }
 // Excuse notes that nothing can be heard now, which is no silence.
 func (p *Pulse) Excuse() { p.heard = true }
 
-// Heard returns when something has come last, give or take a tick; zero before Begin.
-// Threads: any.
+// Heard returns when something has come last by the steady clock, give or take a tick; zero before
+// Begin. Threads: any.
 func (p *Pulse) Heard() time.Time {
 	if at := p.at.Load(); at != 0 {
-		return time.Unix(0, at)
+		return time.Unix(0, at).UTC()
 	}
 	return time.Time{}
 }
@@ -255,7 +256,7 @@ func (p *Pulse) Heard() time.Time {
 func (p *Pulse) Silent(now time.Time, late time.Duration) (silent, allowed time.Duration) {
 	if p.came {
 		p.came = false
-		p.at.Store(now.UnixNano())
+		p.at.Store(steady.Time(now).UnixNano())
 	}
 	if p.heard {
 		p.heard, p.last = false, now

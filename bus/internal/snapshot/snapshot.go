@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/steady"
 	"tagbus/bus/state"
 	"tagbus/internal/build"
 	"tagbus/subscription"
@@ -24,8 +25,14 @@ func New(role state.Role, now time.Time) state.State {
 	return state.State{Version: state.Version, Time: now, Role: role, PID: os.Getpid(), Program: program, Go: version}
 }
 
-// Time returns a time as states have it: in UTC, by the clock on the wall.
-func Time(t time.Time) time.Time { return t.Round(0).UTC() }
+// Time returns a time as states have it until they are shown: by the steady clock.
+func Time(t time.Time) time.Time { return steady.Time(t) }
+
+// Shown returns a state with its times by the clock of the host as it goes now. So they are as long
+// before State.Time as what they are of, though the clock was set meanwhile.
+//
+//   - now: as time.Now returns it.
+func Shown(st state.State, now time.Time) state.State { return st.Moved(steady.Ahead(now)) }
 
 // cut stands for the items of a set that have no room.
 const cut = ",..."

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bus/internal/coarseclock"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/snapshot"
 	"tagbus/bus/state"
+	"tagbus/internal/testkit/wallclock"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -71,6 +73,24 @@ func TestPeersInTrouble(t *testing.T) {
 	slices.SortFunc(got, snapshot.Before)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// A front-end boots with a wrong clock, which is set while it runs.
+func TestAClockThatIsSetChangesNoAge(t *testing.T) {
+	began := time.Now()
+	for _, set := range []time.Duration{0, 3 * time.Hour, -2 * time.Hour} {
+		now := wallclock.Set(began.Add(time.Minute), set)
+		st := snapshot.New(state.Publisher, snapshot.Time(now))
+		st.Since, st.Gone = snapshot.Time(began), []state.Peer{{Ended: snapshot.Time(began.Add(50 * time.Second))}}
+		st.Losses = []state.Loss{{Last: coarseclock.Time(coarseclock.Of(began))}}
+		st = snapshot.Shown(st, now)
+		if ran, ago, lost := st.Time.Sub(st.Since), st.Time.Sub(st.Gone[0].Ended), st.Time.Sub(st.Losses[0].Last); ran != time.Minute || ago != 10*time.Second || lost < time.Minute || lost > time.Minute+time.Second {
+			t.Errorf("the clock is set by %v: it runs for %v, a peer has gone %v ago and messages were lost %v ago, want 1m0s, 10s and 1m0s", set, ran, ago, lost)
+		}
+		if off := now.Round(0).Sub(st.Time); off.Abs() > time.Second {
+			t.Errorf("the clock is set by %v: the state is of %v before", set, off)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/heartbeat"
+	"tagbus/bus/internal/steady"
 	"tagbus/subscription"
 )
 
@@ -44,7 +45,7 @@ type Lane interface {
 type Watch[L Lane] struct {
 	told  bool          // that the publisher is held up
 	limit time.Duration // the shortest of the lanes; 0: none
-	since atomic.Int64  // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
+	since atomic.Int64  // steady time in nanoseconds since 1970 since which it takes nothing of what waits; 0: it does, or not for long
 }
 
 // Found is what a look has found: nothing, or several things at a time.
@@ -61,7 +62,7 @@ func (w *Watch[L]) Told() bool { return w.told }
 // Limit returns the shortest limit of the lanes at the last look; 0: there is none.
 func (w *Watch[L]) Limit() time.Duration { return w.limit }
 
-// Since returns since when the subscriber takes nothing; zero: it does, or not for long. Threads: any.
+// Since returns since when, by the steady clock, the subscriber takes nothing; zero: it does, or not for long. Threads: any.
 func (w *Watch[L]) Since() (at time.Time) {
 	if n := w.since.Load(); n != 0 {
 		at = time.Unix(0, n).UTC()
@@ -98,7 +99,7 @@ func (w *Watch[L]) Look(now time.Time, lanes []L, policy func(L) subscription.Po
 	}
 	switch {
 	case clock.Over(longest, limits.Patience): // whether that holds up the publisher or loses messages
-		w.since.Store(now.Add(-longest).UnixNano())
+		w.since.Store(steady.Time(now.Add(-longest)).UnixNano())
 	case !w.told:
 		w.since.Store(0)
 	}

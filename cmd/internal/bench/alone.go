@@ -49,6 +49,9 @@ func (c *Command) alone(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	if err := other.Start(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // a signal, say
+		}
 		return err
 	}
 	measuring, cancel := context.WithCancelCause(ctx)

@@ -145,6 +145,22 @@ func TestReportOfARate(t *testing.T) {
 	}
 }
 
+// A rate that does not go through is not said to be kept.
+func TestReportOfARateThatIsTooHigh(t *testing.T) {
+	for rate, want := range map[string]string{
+		"760k": "throughput  750 k/s, 768 MB/s, as asked for; plain TCP 2.05 GB/s (medians)\n",
+		"1M":   "throughput  750 k/s, 768 MB/s, no more goes through of the 1.00 M/s that were asked for; plain TCP 2.05 GB/s (medians)\n",
+	} {
+		r, out := made(t, "--rate "+rate, false)
+		if err := r.end(madePings(t)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: got\n%s\nwithout\n%s", rate, out.String(), want)
+		}
+	}
+}
+
 func TestReportAsJSON(t *testing.T) {
 	r, out := made(t, "", true)
 	if err := r.end(madePings(t)); err != nil {
@@ -201,6 +217,7 @@ func TestBothSides(t *testing.T) {
 	for _, line := range []string{
 		"run --rounds 2 --round 30ms --size 8-2000 --tags 3 -q",
 		"run --rounds 1 --round 30ms --rate 5k --burst 7 --size 2MiB -q",
+		"run --rounds 1 --round 30ms --rate 100G --size 100KiB -q", // which fills the queue
 	} {
 		out.Reset()
 		running := &tool.Env{Flags: flags, Streams: cli.Streams{Out: &out, Err: io.Discard}}
@@ -233,6 +250,17 @@ func interrupt(t *testing.T, flags *tool.Flags) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	env := &tool.Env{Flags: flags, Streams: cli.Streams{Out: after(func() { cancel(stopped) }), Err: io.Discard}}
 	if err := errors.Join(mustRead(t, "run --rounds 1000 --round 10ms -q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
+		t.Errorf("got %v, want %v", err, stopped)
+	}
+}
+
+// A signal that comes before the other process has begun is told as one that comes later.
+func TestASignalBeforeTheOtherProcessBegins(t *testing.T) {
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	env := &tool.Env{Flags: &tool.Flags{Backend: "tcp"}, Streams: cli.Streams{Out: io.Discard, Err: io.Discard}}
+	if err := errors.Join(mustRead(t, "-q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
 		t.Errorf("got %v, want %v", err, stopped)
 	}
 }

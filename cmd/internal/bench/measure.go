@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,8 +72,17 @@ func (c *Command) measure(ctx context.Context, e *tool.Env) (err error) {
 	if r.publisher, err = n.NewPublisher(c.publisher()); err != nil {
 		return cli.NameListen("--listen", c.Listen.AddrPort, err)
 	}
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
 	defer func() { err = errors.Join(err, r.publisher.Close()) }()
-	r.pings = newPings(c.Size, func(data []byte) error { return r.publisher.Publish(c.tag(pingTag), data) })
+	r.pings = newPings(c.Size, func(data []byte) error {
+		err := r.publisher.Publish(c.tag(pingTag), data)
+		if errors.Is(err, bus.ErrNoResources) { // the rate is more than goes through: the time is that of a full queue
+			waiting.Go(func() { r.pings.fail(r.publisher.PublishContext(ctx, c.tag(pingTag), data)) })
+			return nil
+		}
+		return err
+	})
 	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: name + " run"}, Dialing: bus.Dialing{Unlisted: true}})
 	if err != nil {
 		return err

@@ -99,6 +99,15 @@ func (p *pings) end(err error) {
 	p.done <- err
 }
 
+// fail ends the measurement that goes on with an error; nil does not.
+func (p *pings) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && p.message != nil {
+		p.end(err)
+	}
+}
+
 // errTrip is a message that came back changed.
 var errTrip = errors.New("what came back is not what was sent")
 

@@ -171,6 +171,9 @@ func (r *report) ratio(bus, tcp float64) string {
 	return fmt.Sprintf("%.2f", over(bus, tcp))
 }
 
+// kept is the share of a rate from which on it is kept: the time of a round has that in which the last messages arrive.
+const kept = 0.95
+
 // end prints what all rounds have found.
 func (r *report) end(p *pings) error {
 	s := r.summary()
@@ -180,7 +183,11 @@ func (r *report) end(p *pings) error {
 	}
 	when, ratio := "without load", fmt.Sprintf(": %.2f of plain TCP, %s", s.Ratio, units.FormatByteRate(s.TCPBytesPerSecond))
 	if s.UnderLoad {
-		when, ratio = "under this load", fmt.Sprintf(", as asked for; plain TCP %s", units.FormatByteRate(s.TCPBytesPerSecond))
+		asked := "as asked for"
+		if s.MessagesPerSecond < kept*float64(r.cmd.Rate) {
+			asked = fmt.Sprintf("no more goes through of the %s that were asked for", units.FormatRate(float64(r.cmd.Rate)))
+		}
+		when, ratio = "under this load", fmt.Sprintf(", %s; plain TCP %s", asked, units.FormatByteRate(s.TCPBytesPerSecond))
 	}
 	_, err := fmt.Fprintf(r.out, `
 throughput  %s, %s%s (medians)

@@ -13,8 +13,12 @@ import (
 	"tagbus/cmd/internal/tool"
 )
 
-// serversDo is what to do about a problem whose text does not say it.
-const serversDo = "look whether the servers of --bus run, and whether this host reaches them"
+// serversDo is what to do about servers of which nothing is listed: they are away, or refuse, and
+// the kind of directory says which.
+const serversDo = "look whether the servers of --bus run, whether this host reaches them, and what they refuse"
+
+// problemDo is what to do about a problem of servers that answer.
+const problemDo = "look at what it names: the servers answer, and all else that they have is found"
 
 // fileDo is what to do about a file that is needed to ask them, and does not answer.
 const fileDo = "look after the file system of the file: its disk, its server, or its mount"
@@ -89,7 +93,7 @@ func judgeServers(s *seen) []Finding {
 		case errors.As(err, new(*tool.FileSilentError)):
 			f.add(Error, "directory-unreachable", s.bus, fileDo, "%s: programs of this host find no others now, and connections that there are stay", cli.Text(err))
 		case s.listed():
-			f.add(Warning, "directory-problem", s.bus, serversDo, "%s", cli.Text(err))
+			f.add(Warning, "directory-problem", s.bus, problemDo, "%s", cli.Text(err))
 		default:
 			f.add(Error, "directory-unreachable", s.bus, serversDo,
 				"%s: programs of this host find no others now, and connections that there are stay", cli.Text(err))

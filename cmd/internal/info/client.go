@@ -50,7 +50,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 		case l.env.JSON:
 			return table.New(out, true).Row(r.State)
 		default:
-			writeState(out, r, o.Time, nil)
+			writeState(out, r, nil)
 			return nil
 		}
 	}

@@ -163,7 +163,7 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 	case l.env.JSON:
 		return table.New(out, true).Row(r.State)
 	default:
-		writeState(out, r, o.Time, l.telling(ctx, o.Rows))
+		writeState(out, r, l.telling(ctx, o.Rows))
 		return nil
 	}
 }

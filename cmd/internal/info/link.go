@@ -113,10 +113,10 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 		p.clientEntry(listed, now)
 		p.contact(listed, stands)
 		if first.Gone {
-			p.say("gone", "%s", goneText(now, &first.Peer))
+			p.say("gone", "%s", goneText(first.By.Time, &first.Peer))
 		}
 	case first.Gone:
-		p.say("gone", "%s", goneText(now, &first.Peer))
+		p.say("gone", "%s", goneText(first.By.Time, &first.Peer))
 	default:
 		p.say("known", "by what it is connected to, which is below: it has no entry in %s", l.env.Bus)
 	}
@@ -128,7 +128,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 		peer := k.Peer
 		peer.Host, peer.PID = k.By.Host, k.By.PID
 		peer.Name, peer.Instance = k.By.Name, k.By.Instance
-		addLanes(t, now, name(peer.Name, peer.Instance), k.By, &peer)
+		addLanes(t, name(peer.Name, peer.Instance), k.By, &peer)
 		peers = append(peers, peer)
 	}
 	p.table(t)

@@ -38,7 +38,7 @@ func peerWord(role state.Role) string {
 // peers writes the peers of an instance, and what was lost to which.
 //
 //   - clients: as of overview.UnusedWays.
-func (p page) peers(r *overview.Row, now time.Time, clients map[string]*state.State) {
+func (p page) peers(r *overview.Row, clients map[string]*state.State) {
 	s := r.State
 	word := peerWord(s.Role)
 	text := units.FormatCount(uint64(s.Connected))
@@ -52,7 +52,7 @@ func (p page) peers(r *overview.Row, now time.Time, clients map[string]*state.St
 	t := table.New(p.out, false, laneColumns(word)...)
 	slices.SortFunc(s.Peers, func(a, b state.Peer) int { return worstFirst(&a, &b) })
 	for i := range s.Peers {
-		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), s, &s.Peers[i])
+		addLanes(t, name(s.Peers[i].Name, s.Peers[i].Instance), s, &s.Peers[i])
 	}
 	p.table(t)
 	p.unused([]overview.Row{*r}, clients, func(l *overview.UnusedLink) string { return l.Peer.Label() })
@@ -60,7 +60,7 @@ func (p page) peers(r *overview.Row, now time.Time, clients map[string]*state.St
 	p.cutOff("CUT OFF", append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
 	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Whole("HEARD"))
 	for _, g := range s.Gone {
-		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatCount(g.Unconfirmed), units.FormatAgo(now, g.Heard))
+		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatCount(g.Unconfirmed), units.FormatAgo(s.Time, g.Heard))
 	}
 	p.table(t)
 }
@@ -112,9 +112,9 @@ func laneColumns(word string) []table.Column {
 
 // addLanes adds a row for each policy of a peer.
 //
-//   - by: which tells of the peer. If it receives, it knows no queue, and what the system sends
+//   - by: which tells of the peer, with times by its clock. If it receives, it knows no queue, and what the system sends
 //     again for it is not of its messages.
-func addLanes(t *table.Table, now time.Time, called string, by *state.State, p *state.Peer) {
+func addLanes(t *table.Table, called string, by *state.State, p *state.Peer) {
 	lanes := p.Lanes
 	if len(lanes) == 0 {
 		lanes = []state.Lane{{Messages: p.Messages, LeftOut: p.LeftOut, Losses: p.Losses, Unconfirmed: p.Unconfirmed}}
@@ -124,7 +124,7 @@ func addLanes(t *table.Table, now time.Time, called string, by *state.State, p *
 	}
 	stalled, rtt := "", ""
 	if !p.StalledSince.IsZero() {
-		stalled = units.FormatAge(now.Sub(p.StalledSince))
+		stalled = units.FormatAge(by.Time.Sub(p.StalledSince))
 	}
 	if p.RoundTrip > 0 {
 		rtt = units.FormatDuration(time.Duration(p.RoundTrip * float64(time.Second)))
@@ -143,7 +143,7 @@ func addLanes(t *table.Table, now time.Time, called string, by *state.State, p *
 		}
 		_ = t.Row(nil, called, p.Host, number(p.PID), p.Backend, l.Policy, queued, limit,
 			units.FormatCount(l.Messages), units.FormatCount(l.LeftOut), units.FormatCount(state.Lost(l.Losses)), unconfirmed,
-			stalled, units.FormatAgo(now, p.Heard), rtt, resent)
+			stalled, units.FormatAgo(by.Time, p.Heard), rtt, resent)
 	}
 }
 
@@ -170,10 +170,10 @@ func (p page) losses(title string, peers []state.Peer) {
 }
 
 // busiest writes the tags of the highest rates.
-func (p page) busiest(s *state.State, now time.Time) {
+func (p page) busiest(s *state.State) {
 	t := table.New(p.out, false, tagColumns(table.Tags("TAG"))...)
 	for i := range s.Busiest {
-		addTag(t, now, s.Busiest[i].Tag.String(), s, &s.Busiest[i])
+		addTag(t, s.Busiest[i].Tag.String(), s, &s.Busiest[i])
 	}
 	if t.Len() > 0 && t.Len() < s.KnownTags {
 		fmt.Fprintf(p.out, "\nThe busiest of %s tags:\n", units.FormatCount(uint64(s.KnownTags)))
@@ -194,7 +194,7 @@ func tagColumns(first table.Column) []table.Column {
 // addTag adds a row with what was published or received of a tag.
 //
 //   - by: which tells of it. One that receives counts messages and losses alone.
-func addTag(t *table.Table, now time.Time, first string, by *state.State, tag *state.Tag) {
+func addTag(t *table.Table, first string, by *state.State, tag *state.Tag) {
 	rate := func(r *float64, unit float64) string {
 		if r == nil {
 			return ""
@@ -204,7 +204,7 @@ func addTag(t *table.Table, now time.Time, first string, by *state.State, tag *s
 	bytes, peers, last, leftOut, lost := "", "", "", "", ""
 	if by.Sending != nil {
 		bytes, peers = units.FormatBytes(float64(tag.PayloadBytes)), units.FormatCount(uint64(tag.Peers))
-		last = cmp.Or(units.FormatAgo(now, tag.Last), "never")
+		last = cmp.Or(units.FormatAgo(by.Time, tag.Last), "never")
 	}
 	if !tag.LossesUnknown {
 		leftOut, lost = units.FormatCount(tag.LeftOut), units.FormatCount(state.Lost(tag.Losses))

@@ -91,16 +91,16 @@ func when(now, t time.Time) string {
 // writeState writes what an instance says of itself.
 //
 //   - clients: as of overview.UnusedWays.
-func writeState(out io.Writer, r *overview.Row, now time.Time, clients map[string]*state.State) {
+func writeState(out io.Writer, r *overview.Row, clients map[string]*state.State) {
 	s, p := r.State, page{out}
 	p.head(name(s.Name, s.Instance), s.Role, s.Host, s.PID)
 	p.say("instance", "%s", s.Instance)
 	p.say("version", "%s, %s", s.Program, s.Go)
 	p.say("running", "for %s, since %s", units.FormatAge(s.Time.Sub(s.Since)), units.FormatTime(s.Since))
 	if r.Entry.Role.IsClient() {
-		p.clientEntry(&r.Entry, now)
+		p.clientEntry(&r.Entry, s.Time)
 	} else {
-		p.entry(&r.Entry, now)
+		p.entry(&r.Entry, s.Time)
 	}
 	if s.EntryFailing {
 		p.say("", "its entry cannot be renewed now: others will take it for gone")
@@ -115,8 +115,8 @@ func writeState(out io.Writer, r *overview.Row, now time.Time, clients map[strin
 	if s.Receiving != nil {
 		p.receiving(s.Receiving)
 	}
-	p.peers(r, now, clients)
-	p.busiest(s, now)
+	p.peers(r, clients)
+	p.busiest(s)
 }
 
 // counters writes what all roles count.

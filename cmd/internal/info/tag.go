@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -108,7 +107,7 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 			continue
 		}
 		known := of(r.State, tag)
-		addTag(t, o.Time, called, r.State, &known)
+		addTag(t, called, r.State, &known)
 	}
 	if f := tag.Fields(); f.Version == tags.FormatVersion {
 		p.say("fields", "detector %d, connector %d, link %d, e-link %d, %v, protocol %d, stream %d", f.Detector, f.Connector, f.Link, f.ELink, f.Direction, f.Protocol, f.Stream)
@@ -122,14 +121,14 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 	}
 	for i := range o.Rows {
 		if s := o.Rows[i].State; s != nil {
-			p.subscribers(s, tag, o.Time)
+			p.subscribers(s, tag)
 		}
 	}
 }
 
 // subscribers writes the peers that have subscribed to a tag, and of a receiver all: senders
 // do not say which tags they send.
-func (p page) subscribers(s *state.State, tag tags.Tag, now time.Time) {
+func (p page) subscribers(s *state.State, tag tags.Tag) {
 	t := table.New(p.out, false, laneColumns(peerWord(s.Role))...)
 	for i := range s.Peers {
 		peer := s.Peers[i]
@@ -139,7 +138,7 @@ func (p page) subscribers(s *state.State, tag tags.Tag, now time.Time) {
 				continue
 			}
 		}
-		addLanes(t, now, name(peer.Name, peer.Instance), s, &peer)
+		addLanes(t, name(peer.Name, peer.Instance), s, &peer)
 	}
 	if t.Len() == 0 {
 		return

@@ -41,7 +41,7 @@ var only = &state.State{Role: state.Subscriber, Host: "host-1", Backend: "tcp", 
 
 func TestWhichTransportsAreNotUsed(t *testing.T) {
 	var out bytes.Buffer
-	writeState(&out, shared(), began, map[string]*state.State{"S2": only, "S3": only})
+	writeState(&out, shared(), map[string]*state.State{"S2": only, "S3": only})
 	for _, want := range []string{
 		"\n  address      127.1.2.3:7 over shm\n               10.0.0.7:5000, 127.0.0.1:5000 over tcp\n", `
 UNUSED  VIA  PEERS  WHY                              WHO
@@ -72,7 +72,7 @@ func TestASubscriberAndWhatItDoesNotUse(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	writeState(&out, &overview.Row{Entry: directory.Entry{Role: directory.Subscriber}, State: only}, began, nil)
+	writeState(&out, &overview.Row{Entry: directory.Entry{Role: directory.Subscriber}, State: only}, nil)
 	if want := "\nshm     tcp      1  the subscriber has only tcp  felix-07\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q", out.String(), want)
 	}

@@ -6,6 +6,7 @@
 package list
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
 
@@ -85,7 +88,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	look := func() overview.Overview {
 		o := entriesOf(d)
 		if c.Watch == 0 || len(o.Rows) == 0 {
-			o.Dead = e.Dead()
+			l.old = l.findDead(ctx, &o)
 		}
 		return o
 	}
@@ -109,6 +112,19 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 type lister struct {
 	*Command
 	env *tool.Env
+	old []overview.Dead // are listed, and not renewed
+}
+
+// findDead adds the programs that have gone without a word, and returns the entries that are listed all the
+// same and not renewed.
+func (l *lister) findDead(ctx context.Context, o *overview.Overview) []overview.Dead {
+	listed, entries := make(map[string]bool), make([]directory.Entry, 0, len(o.Rows))
+	for i := range o.Rows {
+		listed[o.Rows[i].Entry.Instance] = true
+		entries = append(entries, o.Rows[i].Entry)
+	}
+	o.Dead = slices.DeleteFunc(l.env.Dead(), func(d overview.Dead) bool { return listed[d.Entry.Instance] })
+	return l.env.Unrenewed(ctx, entries)
 }
 
 // ask looks at the bus and asks the processes.
@@ -182,4 +198,24 @@ func (l *lister) show(out io.Writer, o overview.Overview) error {
 		return nil
 	}
 	return tool.Denied(o)
+}
+
+// oldLines says which entries that are listed are not renewed, a line for each of the first few.
+func (l *lister) oldLines() (lines []string) {
+	more := 0
+	for i := range l.old {
+		d := &l.old[i]
+		switch {
+		case !l.keep(&d.Entry):
+		case len(lines) == maxReasons:
+			more++
+		default:
+			lines = append(lines, fmt.Sprintf("%s on %s: its entry was not renewed since %s: it has gone, is stopped, or cannot write: tagbus ls -v asks it",
+				sanitize.Text(overview.Label(d.Entry.Name, d.Entry.Instance)), sanitize.Text(cmp.Or(d.Entry.Host, "an unknown host")), units.FormatTime(d.Since)))
+		}
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more entries were not renewed", more))
+	}
+	return lines
 }

@@ -152,6 +152,44 @@ felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  shm=3,tcp=1
 	}
 }
 
+// late are instances of hosts whose clock is late.
+type late struct{ by time.Duration }
+
+func (l late) Ask(_ context.Context, e directory.Entry, _ state.Question) (state.State, error) {
+	if e.Role.IsClient() {
+		return state.State{}, tool.ErrNoMonitor
+	}
+	s := state.State{Time: time.Now(), Since: e.Since.Add(l.by), Instance: e.Instance}
+	if e.Instance == "a1" {
+		s.Connected, s.Peers = 1, []state.Peer{{Instance: "x1", Name: "client", Since: e.Since.Add(l.by)}}
+	}
+	return s.Moved(-l.by), nil
+}
+
+// How long a program is there is told by the clock of its host, if that tells what it shows.
+func TestSinceIsByTheClockOfTheHost(t *testing.T) {
+	for _, by := range []time.Duration{0, 5 * time.Hour, -5 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			f := three()
+			for i := range f.entries {
+				f.entries[i].Since = f.entries[i].Since.Add(-by)
+			}
+			f.entries = append(f.entries, announced("x1", "client", "host-3", "5", directory.Subscriber, 30*time.Second))
+			out, _, err := listed(t, Command{Verbose: true, Role: "all"}, false, f, late{by})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range map[string]string{"felix-07": "3m13s ago", "front": "2d1h ago", "b2": "2s ago", "client": "31s ago"} {
+				for line := range strings.Lines(out) {
+					if strings.HasPrefix(line, name+" ") && !strings.HasSuffix(line, "  "+want+"\n") {
+						t.Errorf("clocks late by %v: got %swant %s", by, line, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestListIsJSONWithTheSameRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, notes, err := listed(t, Command{Sort: "lost"}, true, three(), grown{"a1": 1250, "c3": 20})
@@ -213,6 +251,28 @@ func TestFlagsThatMakeNoSenseAreNamed(t *testing.T) {
 }
 
 // TestABusOfTheDeadIsNotEmpty: the bus was called empty a moment after its publisher was killed.
+// An entry that is listed is of a program that may live: a mirror that is stopped, or a disk that is full, renews none.
+func TestEntriesThatAreNotRenewedAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, written := three(), began.Add(-20*time.Second)
+		var out, notes bytes.Buffer
+		l := &lister{Command: &Command{Sort: "name", Name: "f*"}, env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus"}, Streams: cli.Streams{Out: &out, Err: &notes}}}
+		for _, e := range f.entries {
+			l.old = append(l.old, overview.Dead{Entry: e, Since: written})
+		}
+		if err := l.show(&out, entriesOf(f)); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		for _, who := range []string{"felix-07 on host-1", "front on host-2"} {
+			want += who + ": its entry was not renewed since " + written.Local().Format(time.DateTime) + ": it has gone, is stopped, or cannot write: tagbus ls -v asks it\n"
+		}
+		if notes.String() != want {
+			t.Errorf("got\n%swant\n%s", notes.String(), want)
+		}
+	})
+}
+
 func TestABusOfTheDeadIsNotEmpty(t *testing.T) {
 	var out, notes bytes.Buffer
 	l := &lister{Command: &Command{Sort: "name"}, env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus"}, Streams: cli.Streams{Out: &out, Err: &notes}}}

@@ -44,7 +44,8 @@ type row struct {
 	PageBytes       int              `json:"page_bytes"`
 	MaxMessageBytes int              `json:"max_message_bytes"`
 
-	backends string // all of them, the best first
+	backends string    // all of them, the best first
+	asked    time.Time // by the clock of Since; zero: that is not known
 
 	*figures        // of one that was asked and has answered
 	Error    string `json:"error,omitempty"` // of one that has not
@@ -115,6 +116,9 @@ func rowOf(r *overview.Row) row {
 		Addresses: e.Addresses, Ways: e.Ways, backends: overview.Backends(e), Monitor: e.Monitor, Mirror: e.Mirror, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}
+	if !r.Told || e.Since.IsZero() { // else the two are by different clocks
+		all.asked = r.Clock(time.Time{})
+	}
 	if all.Addresses == nil { // of a client: none, which is a list too
 		all.Addresses = []netip.AddrPort{}
 	}
@@ -165,7 +169,7 @@ func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 		if l.verbose() {
 			cells = append(cells, r.cells()...)
 		}
-		cells = append(cells, r.backends, r.address(), r.Tags, units.FormatAgo(now, r.Since))
+		cells = append(cells, r.backends, r.address(), r.Tags, units.FormatAgo(cmp.Or(r.asked, now), r.Since))
 		if err := t.Row(r, cells...); err != nil {
 			return err
 		}
@@ -235,6 +239,9 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 		say("%d of %d (--head)", shown, len(rows))
 	}
 	for _, line := range tool.DeadLines(overview.Overview{Time: o.Time, Dead: o.Dead}, l.keep) {
+		say("%s", line)
+	}
+	for _, line := range l.oldLines() {
 		say("%s", line)
 	}
 	named, more := 0, 0

@@ -16,7 +16,7 @@ import (
 
 // rowsOf returns what an answer says of losses: of its tags, or else of its peers.
 func (r *reporter) rowsOf(s *state.State) []Row {
-	b := &builder{self: overview.End{Instance: s.Instance, Name: s.Name, Host: s.Host, PID: s.PID}}
+	b := &builder{asked: s.Time, self: overview.End{Instance: s.Instance, Name: s.Name, Host: s.Host, PID: s.PID}}
 	b.sends = s.Role == state.Publisher || s.Role == state.Sender
 	if r.perTag() {
 		b.tags(s)
@@ -29,6 +29,7 @@ func (r *reporter) rowsOf(s *state.State) []Row {
 // builder makes rows of what one instance says.
 type builder struct {
 	self  overview.End
+	asked time.Time
 	sends bool
 	rows  []Row
 }
@@ -38,7 +39,7 @@ func (b *builder) add(tag *tags.Tag, peer overview.End, policy string, losses []
 		if l.Messages == 0 {
 			continue
 		}
-		row := Row{Tag: tag, Publisher: peer, Subscriber: b.self, Policy: policy, Cause: l.Cause, Messages: l.Messages, First: l.First, Last: l.Last}
+		row := Row{Tag: tag, Publisher: peer, Subscriber: b.self, Policy: policy, Cause: l.Cause, Messages: l.Messages, First: l.First, Last: l.Last, asked: b.asked}
 		if b.sends {
 			row.Publisher, row.Subscriber = b.self, peer
 		}

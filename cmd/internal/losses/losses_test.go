@@ -392,6 +392,19 @@ TAG                 PUBLISHER  SUBSCRIBER  POLICY       CAUSE        COUNT      
 	}
 }
 
+// A publisher whose clock is hours behind loses messages now.
+func TestSinceIsByTheClockOfThePublisher(t *testing.T) {
+	f, a := three()
+	for _, behind := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour} {
+		s := a["P1aaaaaaaa"]
+		s.Time = day(0, 10)
+		out, _, _ := run(t, Command{Since: since(t, "5m"), Name: "det"}, true, 0, f, answers{"P1aaaaaaaa": s.Moved(-behind)})
+		if n := strings.Count(out, "\n"); n != 3 {
+			t.Errorf("behind by %v: got %d rows, want the 3 of the last 5 minutes, or of an unknown time: %s", behind, n, out)
+		}
+	}
+}
+
 func TestSince(t *testing.T) {
 	now := time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC)
 	tests := []struct {

@@ -29,7 +29,8 @@ type Row struct {
 	First      time.Time    `json:"first,omitzero"`
 	Last       time.Time    `json:"last,omitzero"`
 
-	back bool // of Unconfirmed: the subscriber is connected again
+	back  bool      // of Unconfirmed: the subscriber is connected again
+	asked time.Time // by the clock of the host that says it; zero: ours, or not known
 }
 
 // what returns the tag, or of how many tags the row is.
@@ -82,7 +83,6 @@ func byTag(a, b *Row) int {
 
 // chosen returns the rows that are wanted, in their order.
 func (r *reporter) chosen(rows []Row, now time.Time) []Row {
-	since := r.Since.from(now)
 	matches := func(name string) bool {
 		ok, _ := path.Match(r.Name, name) // Check has seen the pattern
 		return ok
@@ -91,7 +91,7 @@ func (r *reporter) chosen(rows []Row, now time.Time) []Row {
 	for _, row := range rows {
 		named := r.Name == "" || matches(row.Publisher.Name) || matches(row.Subscriber.Name)
 		tagged := r.Tags.IsEmpty() || row.Tag != nil && r.Tags.Contains(*row.Tag)
-		if named && tagged && (row.Last.IsZero() || !row.Last.Before(since)) {
+		if named && tagged && (row.Last.IsZero() || !row.Last.Before(r.Since.from(cmp.Or(row.asked, now)))) {
 			chosen = append(chosen, row)
 		}
 	}

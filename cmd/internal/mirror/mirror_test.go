@@ -74,6 +74,7 @@ func TestBusesThatCannotBeOpened(t *testing.T) {
 		{"a kind that the program does not have", Command{From: folder, To: "nats://a/b"}, directory.ErrUnknownScheme, cli.ExitUsage},
 		{"a folder of another host", Command{From: "file://host/x", To: folder}, directory.ErrInvalidURL, cli.ExitUsage},
 		{"an expiry that is too short", Command{From: folder, To: "b", Expiry: time.Nanosecond}, file.ErrConfig, cli.ExitUsage},
+		{"an expiry that is too long", Command{From: folder, To: "b", Expiry: 100_000 * time.Hour}, file.ErrConfig, cli.ExitUsage},
 		{"no folder", Command{From: notFolder, To: folder}, file.ErrNotDirectory, cli.ExitFailed},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -31,25 +31,24 @@ func (e *LeftError) Unwrap() error { return e.Err }
 // open opens the directory of a bus.
 //
 //   - expiry: as directory.Settings has it.
-//   - Errors: *cli.UsageError for an expiry that makes no sense; those of directory.Open
-//     and file.Open.
+//   - Errors: *cli.UsageError for a URL or an expiry that makes no sense; those of file.Open.
 func open(bus string, expiry time.Duration) (directory.Opened, error) {
-	d, err := openKind(bus, expiry)
-	if errors.Is(err, file.ErrConfig) {
-		err = &cli.UsageError{Err: err}
-	}
-	return d, err
-}
-
-func openKind(bus string, expiry time.Duration) (directory.Opened, error) {
 	path, isFolder, err := directory.Folder(bus)
 	if err != nil {
 		return nil, err
 	}
-	if isFolder {
-		return asOpened(file.Open(path, file.Config{Expiry: expiry}))
+	if !isFolder {
+		d, err := directory.Open(bus, directory.Settings{Expiry: expiry, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil { // servers that are away are no error
+			return nil, &cli.UsageError{Err: err}
+		}
+		return d, nil
 	}
-	return directory.Open(bus, directory.Settings{Expiry: expiry, Logger: slog.New(slog.DiscardHandler)})
+	d, err := file.Open(path, file.Config{Expiry: expiry})
+	if errors.Is(err, file.ErrConfig) {
+		err = &cli.UsageError{Err: err}
+	}
+	return asOpened(d, err)
 }
 
 // asOpened keeps a nil pointer from becoming a directory.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/internal/backoff"
 	"tagbus/tags"
@@ -27,8 +28,10 @@ type Subscriber interface {
 
 // Tell says which publishers there are if none of them has the tags: at first, and again
 // after pauses that grow, until done is closed.
-func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
-	tell(c, done, search{
+//
+//   - d: where they are looked for, which says itself that it does not answer; nil: it always does.
+func Tell(c *cli.Console, s Subscriber, d directory.Directory, wanted tags.Set, done <-chan struct{}) {
+	tell(c, d, done, search{
 		wanted: func() (tags.Set, bool) { return wanted, s.Stats().Publishers == 0 },
 		offers: s.Offers,
 		empty:  "the bus has no publisher: start one with the same --bus, or check --bus; this command waits for it",
@@ -44,8 +47,8 @@ type Sender interface {
 // TellSender says which receivers there are if none of them has the tags, as Tell does.
 //
 //   - wanted: returns the tags, and reports whether they have no receiver.
-func TellSender(c *cli.Console, s Sender, wanted func() (tags.Set, bool), done <-chan struct{}) {
-	tell(c, done, search{
+func TellSender(c *cli.Console, s Sender, d directory.Directory, wanted func() (tags.Set, bool), done <-chan struct{}) {
+	tell(c, d, done, search{
 		wanted: wanted,
 		offers: s.Offers,
 		empty:  "the bus has no receiver: start subscriber --receive with the same --bus and --tags, or check --bus; this command waits for it",
@@ -74,7 +77,7 @@ type search struct {
 }
 
 // tell looks until done is closed.
-func tell(c *cli.Console, done <-chan struct{}, s search) {
+func tell(c *cli.Console, d directory.Directory, done <-chan struct{}, s search) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var again backoff.Reminder // since others are there
@@ -101,7 +104,7 @@ func tell(c *cli.Console, done <-chan struct{}, s search) {
 			again = backoff.Reminder{}
 		case found.Publishers == 0:
 			again = backoff.Reminder{}
-			if !saidEmpty {
+			if !saidEmpty && answers(d) {
 				saidEmpty = true
 				c.Tell(slog.LevelInfo, "waiting", nil, "%s", s.empty)
 			}
@@ -109,4 +112,10 @@ func tell(c *cli.Console, done <-chan struct{}, s search) {
 			c.Tell(slog.LevelWarn, "waiting", nil, "%v; check --tags, or wait for a %s that has them", found, s.other)
 		}
 	}
+}
+
+// answers reports whether a directory answers. What is not there is not known of one that does not.
+func answers(d directory.Directory) bool {
+	reporter, ok := d.(directory.StatsReporter)
+	return !ok || reporter.Stats().Up
 }

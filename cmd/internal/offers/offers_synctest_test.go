@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/tags"
 )
@@ -84,7 +85,7 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 			{Peer: &bus.Peer{Name: "near", Host: "pc"}, Tags: tags.Of(8)}, {Peer: &bus.Peer{Name: "far"}, Tags: tags.Of(100)},
 		}}
 		done, ended := make(chan struct{}), make(chan struct{})
-		go func() { defer close(ended); Tell(console, s, tags.Of(7), done) }()
+		go func() { defer close(ended); Tell(console, s, nil, tags.Of(7), done) }()
 		seconds := func(all ...int) (durations []time.Duration) {
 			for _, n := range all {
 				durations = append(durations, time.Duration(n)*time.Second)
@@ -130,6 +131,39 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 	})
 }
 
+// unanswered is a directory that answers when the test has it do so.
+type unanswered struct {
+	directory.Directory
+	up atomic.Bool
+}
+
+func (d *unanswered) Stats() directory.Stats { return directory.Stats{Up: d.up.Load()} }
+
+func TestNothingIsSaidOfABusWhoseDirectoryDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out said
+		d := new(unanswered)
+		console := cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal})
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() { defer close(ended); Tell(console, new(beside), d, tags.Of(7), done) }()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := out.String(); got != "" {
+			t.Errorf("of a bus of which nothing is known: got %q, want nothing", got)
+		}
+		d.up.Store(true)
+		time.Sleep(2 * interval)
+		close(done)
+		<-ended
+		if err := console.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := out.String(); strings.Count(got, "the bus has no publisher") != 1 {
+			t.Errorf("of a bus that is empty: got %q, want that it has no publisher, once", got)
+		}
+	})
+}
+
 func TestASenderIsToldWhichTagsHaveNoReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out said
@@ -140,7 +174,7 @@ func TestASenderIsToldWhichTagsHaveNoReceiver(t *testing.T) {
 		done, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			TellSender(console, s, func() (tags.Set, bool) { return tags.Of(7), missing.Load() }, done)
+			TellSender(console, s, nil, func() (tags.Set, bool) { return tags.Of(7), missing.Load() }, done)
 		}()
 		time.Sleep(7 * time.Second)
 		s.set(0, bus.Offers{Publishers: 1, Nearest: []bus.Offer{{Peer: &bus.Peer{Name: "near", Host: "pc"}, Tags: tags.Of(8)}}})

@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -28,7 +27,7 @@ var Durations = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFun
 	}
 	if err != nil {
 		example := "90s or 1h30m"
-		if _, err := strconv.ParseFloat(text, 64); err == nil {
+		if _, err := time.ParseDuration(text + "s"); err == nil {
 			example = text + "s or " + text + "ms"
 		}
 		return fmt.Errorf("got %q, want a time with its unit, for example %s", text, example)

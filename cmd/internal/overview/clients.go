@@ -66,7 +66,7 @@ type client struct {
 func (c *client) show(r *Row) {
 	now := c.now.sum
 	now.Role, now.Instance, now.Name, now.Host, now.PID = role(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID
-	r.State, r.Err = &now, nil
+	r.State, r.Err, r.Told = &now, nil, true
 	if c.before.sum.Connected == now.Connected { // else what was sent has grown by what is new
 		before := c.before.sum
 		r.Before = &before

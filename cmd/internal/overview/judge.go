@@ -52,7 +52,7 @@ func withholds(err error) bool {
 // row judges an instance that has answered.
 func (j *judgement) row(r *Row) {
 	x := judged{j, r, endOf(&r.Entry)}
-	s := r.State
+	s, already := r.State, len(j.all)
 	if s.EntryFailing {
 		x.itself(Warning, EntryFailing, 0)
 	}
@@ -65,6 +65,9 @@ func (j *judgement) row(r *Row) {
 	x.cutOff()
 	x.resent()
 	x.flow()
+	for i := range j.all[already:] {
+		j.all[already+i].At = s.Time
+	}
 }
 
 // itself adds a problem of the instance, of which it tells itself.

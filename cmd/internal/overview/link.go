@@ -173,7 +173,7 @@ func (r *Row) peerRate(p *state.Peer, counter func(*state.Peer) uint64) Rate {
 		return Unknown
 	}
 	before := r.peerBefore(p)
-	seconds := r.State.Time.Sub(r.Before.Time).Seconds()
+	seconds := Passed(r.Before, r.State).Seconds()
 	if before == nil || seconds <= 0 || counter(p) < counter(before) {
 		return Unknown
 	}
@@ -193,19 +193,12 @@ func (r *Row) peerBefore(p *state.Peer) *state.Peer {
 				r.peersBefore[peers[i].Instance] = &peers[i]
 			}
 		}
-		return sameConnection(r.peersBefore[p.Instance], p)
+		return SameConnection(r.peersBefore[p.Instance], r.Before, p, r.State)
 	}
 	for i := range peers {
 		if peers[i].Instance == p.Instance {
-			return sameConnection(&peers[i], p)
+			return SameConnection(&peers[i], r.Before, p, r.State)
 		}
 	}
 	return nil
-}
-
-func sameConnection(before, now *state.Peer) *state.Peer {
-	if before == nil || !before.Since.Equal(now.Since) {
-		return nil
-	}
-	return before
 }

@@ -42,6 +42,7 @@ type Row struct {
 	State  *state.State // nil: it did not answer
 	Before *state.State // its answer of the look before, for rates; nil: there is none
 	Err    error        // why it did not answer
+	Told   bool         // State is what its peers say of it (Clients), by the clock of one of them
 
 	SilentSince time.Time // when it was first asked without an answer since; zero: it has answered
 
@@ -54,7 +55,7 @@ func (r *Row) Rate(counter func(*state.State) uint64) (perSecond float64, ok boo
 	if r.State == nil || r.Before == nil {
 		return 0, false
 	}
-	seconds := r.State.Time.Sub(r.Before.Time).Seconds()
+	seconds := Passed(r.Before, r.State).Seconds()
 	now, before := counter(r.State), counter(r.Before)
 	if seconds <= 0 || now < before {
 		return 0, false

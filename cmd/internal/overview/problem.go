@@ -41,6 +41,7 @@ type Problem struct {
 	InAll       bool        // Count is of all time: how many of them are of now is not known
 	Cause       state.Cause // of messages that are lost
 	First, Last time.Time   // when it was; zero: not known, or it lasts
+	At          time.Time   // when the witness has said so, by the same clock; zero: it is ours
 	Why         string      // in the words of the witness; may be empty
 }
 
@@ -148,7 +149,7 @@ func (g *Group) join(p *Problem) {
 		return // it is of another time than what is of now
 	}
 	if g.InAll && !p.InAll {
-		g.InAll, g.own, g.others, g.First, g.Last = false, 0, 0, p.First, p.Last
+		g.InAll, g.own, g.others, g.First, g.Last, g.At = false, 0, 0, p.First, p.Last, p.At
 	}
 	if p.Witness == p.Culprit {
 		g.own += p.Count
@@ -160,7 +161,7 @@ func (g *Group) join(p *Problem) {
 		g.Of += p.Of
 	}
 	if !p.First.IsZero() && (g.First.IsZero() || p.First.Before(g.First)) {
-		g.First = p.First
+		g.First, g.At = p.First, p.At
 	}
 	if p.Last.After(g.Last) {
 		g.Last = p.Last

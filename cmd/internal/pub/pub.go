@@ -29,6 +29,10 @@ type Command struct {
 
 	Record *record.Format `placeholder:"FORMAT" help:"Format of the input: lines (without their line feed), raw (all of it is one message), fixed:N, length32 (u32 little endian before each), pcap or pcapng. Default lines."`
 	Loop   bool           `help:"Begin again at the end of the input."`
+
+	NoRecordHeader bool            `help:"Publish the packets of a capture alone, without a record header before each."`
+	Map            publish.Mapping `default:"round-robin" placeholder:"RULE" help:"Tag of each message: round-robin (each tag of a finite set in turn) or offset:N (the tag is the u64, little endian, at byte N of the record). Default ${default}."`
+
 	Size   *emulate.Sizes `aliases:"emulate" placeholder:"SIZE|MIN-MAX" help:"Publish messages that are made up, of this size in bytes or of random sizes in this range. subscriber --verify checks them."`
 	Stamp  bool           `help:"Put the time into messages of --size, so that subscriber --verify can say how long they took."`
 	Status publish.Status `default:"0" placeholder:"N" help:"Status of each message, 0 to 255. Default ${default}."`
@@ -72,7 +76,7 @@ func (c *Command) flags(common *tool.Flags) (*publish.Flags, error) {
 	f.Name, f.Duration, f.Quiet = c.Name, c.For, c.Quiet
 	f.Tags, f.Listen, f.Advertise = c.Tags, c.Listen, c.Advertise
 	f.Status, f.Rate, f.Count, f.Loop = c.Status, c.Rate, c.Count, c.Loop
-	f.WaitTime = c.WaitTime
+	f.WaitTime, f.NoRecordHeader, f.Map = c.WaitTime, c.NoRecordHeader, c.Map
 	f.WaitSubscribers, f.DrainTimeout, f.MaxMessageBytes = c.Wait, c.DrainTimeout, c.MaxMessageBytes
 	if c.Input != "" {
 		f.Input = c.Input

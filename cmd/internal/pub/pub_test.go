@@ -3,6 +3,9 @@
 package pub
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +42,9 @@ func TestFlagsAreThoseOfPublisher(t *testing.T) {
 		{"5 in --record fixed:8 --loop --wait 3 --status 9 --rate 2k --for 3s", func(f *publish.Flags) bool {
 			return f.Input != "in" || f.Record.String() != "fixed:8" || !f.Loop || f.WaitSubscribers != 3 || f.Status != 9 || f.Rate != 2000 || f.Duration != 3*time.Second
 		}},
+		{"* in --record pcap --no-record-header --map offset:8", func(f *publish.Flags) bool {
+			return !f.NoRecordHeader || f.Map.String() != "offset:8"
+		}},
 		{"5 --emulate 24-30 --stamp --count 7 --wait-subscribers 0 --duration 1s", func(f *publish.Flags) bool {
 			return f.Input != "" || f.Record != nil || f.Emulate.Max != 30 || !f.Stamp || f.Count != 7 || f.WaitSubscribers != 0 || f.Duration != time.Second
 		}},
@@ -52,6 +58,48 @@ func TestFlagsAreThoseOfPublisher(t *testing.T) {
 		if err != nil || f.Bus != "b" || f.Backend != "rdma" || !f.JSON || !f.Tags.Contains(5) || test.differs(f) {
 			t.Errorf("%s: got %+v and error %v", test.line, f, err)
 		}
+	}
+}
+
+// Texts of the command publisher name flags, also where tagbus pub says them.
+func TestFlagsThatAreNamedAreThere(t *testing.T) {
+	known := map[string]bool{ // arguments here, flags of all commands, and of what pub does not do
+		"--send": true, "--ack": true, "--receive": true, "--listen-also": true, "--bus": true, "--json": true, "--policies": true, "--input": true, "--tags": true,
+	}
+	parser, err := kong.New(new(Command))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range parser.Model.Flags {
+		for _, name := range append(f.Aliases, f.Name) {
+			known["--"+name] = true
+		}
+	}
+	files, err := filepath.Glob("../publish/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, "/flags.go") {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			code, _, _ := strings.Cut(line, "//")
+			for _, name := range regexp.MustCompile("--[a-z][a-z-]*").FindAllString(code, -1) {
+				named++
+				if !known[name] {
+					t.Errorf("%s names %s, which tagbus pub does not have: %s", file, name, line)
+				}
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("got %d names of flags, want those of the texts of publisher", named)
 	}
 }
 

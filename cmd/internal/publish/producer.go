@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/bus/metrics"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
@@ -45,7 +46,7 @@ func (r *run) openProducer(n *node.Node, monitor netip.AddrPort) error {
 		if err != nil {
 			return err
 		}
-		r.producer = &sender{s, r, bus.Status(r.flags.Status)}
+		r.producer = &sender{s, r, n.Directory(), bus.Status(r.flags.Status)}
 		r.console.Tell(slog.LevelInfo, "sending", r.flags.SelfFields(s.Instance(), netip.AddrPort{}), "%s sends to the receivers of %v in %s", r.flags.Self(s.Instance()), r.flags.Tags, r.flags.Bus)
 		return nil
 	}
@@ -79,8 +80,9 @@ func (p publisher) publish(ctx context.Context, tag tags.Tag, data []byte) error
 
 type sender struct {
 	*bus.Sender
-	run    *run
-	status bus.Status
+	run       *run
+	directory directory.Directory // nil: in tests
+	status    bus.Status
 }
 
 // publish sends one message, and waits for a receiver of its tag, for room, and
@@ -125,7 +127,7 @@ func (r *run) tellReceivers() (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		offers.TellSender(r.console, s, r.unreceived, done)
+		offers.TellSender(r.console, s, s.directory, r.unreceived, done)
 	}()
 	return func() {
 		close(done)

@@ -242,6 +242,10 @@ func (r *run) shortcoming() error {
 	switch published := r.stats.Messages; {
 	case r.ended != "duration": // a signal asks it to stop before
 		return r.unsentError()
+	case r.source == nil && r.flags.Count == 0 && r.flags.WaitSubscribers == 0: // any number was asked for
+		return nil
+	case r.source == nil:
+		return fmt.Errorf("%s nothing in %v (--duration): %s", verb, r.flags.Duration, r.unopened())
 	case r.started.IsZero():
 		return fmt.Errorf("%s nothing in %v (--duration): the %ss that were waited for did not come", verb, r.flags.Duration, peer)
 	case published == 0 && r.flags.Send && r.flags.Count > 0 && r.subscribed.Load() == 0:

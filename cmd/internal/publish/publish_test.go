@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
@@ -71,6 +72,7 @@ func TestUsage(t *testing.T) {
 		{"memory for no cache", "--bus {dir} --tags 5 --emulate 10 --cache-bytes 1MiB", "--cache-bytes is 1048576, but nothing is kept: set --cache"},
 		{"messages larger than memory", "--bus {dir} --tags 5 --input f --record lines --max-message-bytes 4000000000GiB", "--max-message-bytes is 4294967296000000000, want 1 to ..."},
 		{"messages larger than the wire takes", "--bus {dir} --tags 5 --input f --record length32 --max-message-bytes 1000GiB", "--max-message-bytes is 1073741824000, want 1 to ..."},
+		{"a life too long", "--bus {dir} --tags 5 --emulate 10 --expiry 100000h", "--expiry is 100000h0m0s, want 1s to 87600h0m0s"},
 		{"a heartbeat too quick", "--bus {dir} --tags 5 --emulate 10 --heartbeat 10us", "--heartbeat is 10µs, want 1ms to 1h0m0s, or 0"},
 		{"no time for a second beat", "--bus {dir} --tags 5 --emulate 10 --heartbeat 3s --heartbeat-timeout 4s", "--heartbeat-timeout is 4s, want at least twice --heartbeat, 6s, or 0"},
 		{"patience too short", "--bus {dir} --tags 5 --emulate 10 --max-stall=-1s", "--max-stall is -1s, want 1ms to 87600h0m0s, or 0 for ever"},
@@ -97,6 +99,37 @@ func TestUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What was asked for and is not begun when the time is over is missing, as what is not finished.
+func TestADurationThatIsOverBeforeTheInputIsOpen(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const unopened = " published nothing in 1ms (--duration): its input FIFO was not open by then: a pipe opens when its writer does, and a capture with its header\n"
+	for _, test := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--count 5", cli.ExitFailed, unopened},
+		{"--wait-subscribers 1", cli.ExitFailed, unopened},
+		{"--send --count 5", cli.ExitFailed, " sent nothing in 1ms "},
+		{"", cli.ExitDone, " ended by duration\n"},
+	} {
+		args := strings.Fields("--bus " + filepath.Join(t.TempDir(), "bus") + " --tags 5 --record lines --duration 1ms --input " + fifo + " " + test.args)
+		var out, errs bytes.Buffer
+		code := publish.Main(args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if got := strings.ReplaceAll(errs.String(), fifo, "FIFO"); code != test.code || !strings.Contains(got, test.want) {
+			t.Errorf("%q: got exit code %d and\n%swant %d and %q", test.args, code, got, test.code, test.want)
+		}
+	}
+	writer, err := os.OpenFile(fifo, os.O_RDWR, 0) // so that it opens for those that still wait for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = writer.Close() })
 }
 
 func FuzzMapping(f *testing.F) {

@@ -33,8 +33,16 @@ func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 		r.source = got.source
 		return got.err == nil, got.err
 	case <-ctx.Done():
-		return false, errors.Join(r.end(context.Cause(ctx)), r.inputAway())
+		return false, errors.Join(r.end(context.Cause(ctx)), r.shortcoming(), r.inputAway())
 	}
+}
+
+// unopened says what was not there when the time was over.
+func (r *run) unopened() string {
+	if r.flags.Emulate != nil {
+		return "it was over before the first message"
+	}
+	return "its input " + r.flags.Input + " was not open by then: a pipe opens when its writer does, and a capture with its header"
 }
 
 // inputAway returns an error if the input is waited for because its file system does not answer:
@@ -43,7 +51,7 @@ func (r *run) inputAway() error {
 	if r.flags.Emulate != nil || !stuck.IsLate(r.flags.Input) {
 		return nil
 	}
-	return fmt.Errorf("--input %s: its file system does not answer: what is left in it is not published", r.flags.Input)
+	return fmt.Errorf("%s: its file system does not answer: what is left in it is not published", r.flags.Input)
 }
 
 // waitSubscribers waits for the subscribers that the flags ask for, and says

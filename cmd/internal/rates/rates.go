@@ -199,7 +199,7 @@ func (r *run) note(format string, args ...any) {
 
 // between returns the rates of the tags between two answers of an instance.
 func between(before, now *state.State) (rates []rate) {
-	seconds := now.Time.Sub(before.Time).Seconds()
+	seconds := overview.Passed(before, now).Seconds()
 	if seconds <= 0 || now.Instance != before.Instance {
 		return nil
 	}

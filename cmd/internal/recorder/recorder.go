@@ -242,7 +242,7 @@ func (r *run) wait(ctx context.Context) {
 	go r.awaitRefusal(ctx)
 	var beside sync.WaitGroup
 	beside.Go(r.notePositions)
-	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.ending.Done()) })
+	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.directory, r.cmd.Tags, r.ending.Done()) })
 	r.watch()
 	beside.Wait()
 }

@@ -98,8 +98,8 @@ func (s *shower) showAll(q *queue) error {
 			shown++
 			bytes += uint64(len(i.Data))
 		}
-		if err = errors.Join(err, s.to.Flush()); err != nil && !errors.Is(err, errOutLimit) {
-			return err
+		if flushed := s.to.Flush(); flushed != nil { // how many of them it has taken is not known
+			return errors.Join(err, flushed)
 		}
 		s.messages.Add(uint64(shown))
 		s.bytes.Add(bytes)

@@ -143,7 +143,7 @@ func (r *run) show(ctx context.Context) {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.done)
+		offers.Tell(r.console, r.subscriber, r.directory, r.cmd.Tags, r.done)
 	}()
 	over, stopOver := r.over()
 	defer stopOver()

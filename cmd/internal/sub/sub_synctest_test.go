@@ -292,6 +292,21 @@ func TestFiles(t *testing.T) {
 	})
 }
 
+// What was shown before a file could not be written is counted as shown.
+func TestFilesBeforeOneThatFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "00000003-0x0000000000000005-3"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5 --for 1s --out "+dir, nil, false)
+		err := b.during(context.Background(), func() { b.publish(0, "first", "", "third") })
+		b.check("0x0000000000000005 1 0 5: 00000001-0x0000000000000005-1\n0x0000000000000005 2 0 0: 00000002-0x0000000000000005-2\n",
+			"tagbus sub: --out: open "+dir+"/00000003-0x0000000000000005-3: file exists: give a folder that is empty\n"+
+				"tagbus sub: saw 2 messages of 1 tag, 5 B in 0.00 ms; 0 left out; 0 lost; 1 not printed; ended by error\n", 1, err)
+	})
+}
+
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
 		{"5 --for=-1s", "--for: got -1s, want a positive time"},

@@ -50,6 +50,7 @@ func TestUsage(t *testing.T) {
 		{"a time that is too long", "--bus b --tags 5 --timeout 9223372037s", `--timeout: got "9223372037s", want at most 2562047h0m0s`},
 		{"a policy with a time that is too long", "--bus b --tags 5 --policy disconnect:9223372036s", "--policy: subscription: not a policy: disconnect after 2562047h47m16s, want 1ms to 87600h0m0s"},
 		{"a long heartbeat", "--bus b --tags 5 --heartbeat 5000000000s", "--heartbeat is 1388888h53m20s, want 1ms to 1h0m0s, or 0"},
+		{"a number that is no time with a unit either", "--bus b --tags 5 --timeout NaN", `--timeout: got "NaN", want a time with its unit, for example 90s or 1h30m`},
 		{"no time", "--bus b --tags 5 --duration soon", `--duration: got "soon", want a time with its unit, for example 90s or 1h30m`},
 		{"a duration in the past", "--bus b --tags 5 --duration=-1s", "--duration: got -1s, want a positive time"},
 		{"a message limit below that of the protocol", "--bus {dir} --tags 5 --max-message-bytes 10", "--max-message-bytes is 10, want ..."},

@@ -58,7 +58,7 @@ func (r *run) tellPeers() {
 		offers.TellReceiver(r.console, func() int { return r.subscriber.Stats().Publishers }, r.ending.Done())
 		return
 	}
-	offers.Tell(r.console, r.subscriber, r.flags.Tags, r.ending.Done())
+	offers.Tell(r.console, r.subscriber, r.directory, r.flags.Tags, r.ending.Done())
 }
 
 // unsubscribe ends the subscription in order: the publishers hear of it before

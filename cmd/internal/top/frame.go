@@ -3,6 +3,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -217,7 +218,7 @@ func (v *view) named(g *overview.Group) string {
 		if g.First.IsZero() {
 			return ""
 		}
-		return ", " + span(v.seen.Time.Sub(g.First)) + " ago"
+		return ", " + span(cmp.Or(g.At, v.seen.Time).Sub(g.First)) + " ago"
 	}
 	switch g.ID {
 	case overview.NoAnswer:

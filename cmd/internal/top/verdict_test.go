@@ -63,6 +63,20 @@ func TestTablesSayWhatAllToolsSay(t *testing.T) {
 	}
 }
 
+// The line of problems says how long ago a peer has gone by the clock of the host that says so.
+func TestTopSaysTheSameWhateverTheClocksAre(t *testing.T) {
+	for _, s := range overviewtest.Situations() {
+		v := newView(&Command{By: "queue", View: "instances"}, "/run/bus", false)
+		v.show(s.Look)
+		want := v.problem()
+		for _, c := range overviewtest.AllClocks {
+			if v.show(c.By(s.Look)); s.ID == overview.PeerGone && v.problem() != want {
+				t.Errorf("%s, clocks %s: got %s, want %s", s.Name, c.Name, v.problem(), want)
+			}
+		}
+	}
+}
+
 // TestTheTableNamesWhoStoodStill: the peer to look at of a program that stood still was one that had
 // waited for it.
 func TestTheTableNamesWhoStoodStill(t *testing.T) {

@@ -117,7 +117,7 @@ func stateOf(i, subscribers, known int, q state.Question) state.State {
 	n := uint64(now.UnixMilli()) * uint64(10+i)
 	s := state.State{
 		Version: state.Version, Time: now, Role: state.Publisher, Instance: instanceOf(i), Name: fmt.Sprintf("pub-%d", i),
-		Host: fmt.Sprintf("host-%d", i%40), PID: 1000 + i, Since: now.Add(-time.Hour), Program: "v1.0.0", Go: "go1.26", Backend: "tcp",
+		Host: fmt.Sprintf("host-%d", i%40), PID: 1000 + i, Since: now.Truncate(time.Hour).Add(-time.Hour), Program: "v1.0.0", Go: "go1.26", Backend: "tcp",
 		Messages: n, PayloadBytes: n * 1000, Connected: subscribers, KnownTags: known,
 		Sending: &state.Sending{QueueBytes: 4 << 20, PoolPages: 512, PoolFreePages: 400},
 	}

@@ -121,8 +121,8 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 		}
 		l.Policies = some(l.Policies, []string{text(lane.Policy)}, maxPolicies)
 	}
-	if before != nil && before.Since.Equal(q.Since) {
-		seconds := s.Time.Sub(p.row.Before.Time).Seconds()
+	if before = overview.SameConnection(before, p.row.Before, q, s); before != nil {
+		seconds := overview.Passed(p.row.Before, s).Seconds()
 		l.Rate = grown(q.Messages, before.Messages, seconds)
 		l.Bytes = grown(q.Bytes, before.Bytes, seconds)
 		l.LossNow = grown(l.Lost, state.Lost(before.Losses), seconds)

@@ -39,6 +39,7 @@ type model struct {
 
 // newModel joins what a look has found.
 func newModel(o overview.Overview) *model {
+	o.OneClock()
 	m := &model{at: o.Time, known: make(map[string]*process, len(o.Rows)), knownPeer: make(map[string]*peer)}
 	if o.Problem != nil {
 		m.problem = sanitize.Cut(words.Of(o.Problem.Error()), 500)

@@ -52,6 +52,30 @@ func TestNoKindHidesAnother(t *testing.T) {
 	}
 }
 
+// The page has all times by the clock of its host: the age of what a host with another clock tells
+// was none, or of hours.
+func TestThePageIsTheSameWhateverTheClocksAre(t *testing.T) {
+	text := func(o overview.Overview, view string) string {
+		text, err := json.Marshal(newModel(o).frame(&shown{view: view, rows: 50}, Scope{Of: "bus"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, s := range overviewtest.Situations() {
+		for _, c := range overviewtest.AllClocks {
+			if c.Before != c.Now {
+				continue // some losses have the time of the look before, which is by another clock
+			}
+			for _, view := range []string{"overview", "processes", "peers", "losses"} {
+				if got, want := text(c.By(s.Look), view), text(overviewtest.AllClocks[0].By(s.Look), view); got != want {
+					t.Errorf("%s, view %s, clocks %s:\ngot  %s\nwant %s", s.Name, view, c.Name, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestUnconfirmedMessagesAreAmongTheLosses: the view of losses did not have them.
 func TestUnconfirmedMessagesAreAmongTheLosses(t *testing.T) {
 	o := overviewtest.Situations()[0].Look

@@ -114,6 +114,12 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	cfg.Publisher.OnEvent, cfg.Publisher.Monitor, cfg.OnProblem = e.Event, e.Monitor, e.Warn
 	cfg.OnPublisher = func(p *bus.Publisher) error {
 		e.Show(p.State)
+		switch n := i.Wait; {
+		case n == 1:
+			e.Say("publishes on %v, and waits for 1 subscriber that wants all of the tags (--wait-subscribers)", p.Addr())
+		case n > 1:
+			e.Say("publishes on %v, and waits for %d subscribers that together want all of the tags (--wait-subscribers)", p.Addr(), n)
+		}
 		return e.Register(metrics.OfPublisher(p.Stats))
 	}
 	e.Ready()

@@ -89,6 +89,7 @@ func TestCommandLines(t *testing.T) {
 		{"a file that does not exist", []string{"--config", "/does/not/exist.toml", "--data", "x"}, 2, "", "--config /does/not/exist.toml: open"},
 		{"a file without an end", []string{"--config", "/dev/zero", "--data", "x"}, 2, "", "--config /dev/zero: read /dev/zero: more than 16 MiB: this is another file"},
 		{"a member that does not answer", []string{"status", "--at", "127.0.0.1:1"}, 1, "", "no member answers at http://127.0.0.1:1: "},
+		{"a member with certificates, perhaps", []string{"status", "--at", "127.0.0.1:1"}, 1, "", "and that it has no certificates (if it has: --cert, --key and --ca); "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -55,6 +55,14 @@ type state struct {
 	err        error
 }
 
+// tlsHint says what is to be checked about certificates: a connection of another kind says no more than that it has ended.
+func (a *asking) tlsHint() string {
+	if a.Cert == "" {
+		return "that it has no certificates (if it has: --cert, --key and --ca)"
+	}
+	return "that it has certificates, of the same --ca"
+}
+
 // look asks all members.
 //
 //   - Errors: if no member of client answers.
@@ -69,8 +77,8 @@ func (a *asking) look(ctx context.Context, client *clientv3.Client) (*survey, er
 	case wantsUser(err):
 		return nil, errors.New(authenticationOn)
 	case err != nil:
-		return nil, fmt.Errorf("no member answers at %s: %w: check that one runs, and that this is its address for clients; "+
-			"a member that was started without half of the others does not answer", joined(client.Endpoints()), err)
+		return nil, fmt.Errorf("no member answers at %s: %w: check that one runs, that this is its address for clients, and %s; "+
+			"a member that was started without half of the others does not answer", joined(client.Endpoints()), err, a.tlsHint())
 	}
 	s := &survey{Directory: fmt.Sprintf("%x", list.Header.ClusterId), Entries: -1}
 	for _, m := range list.Members {
