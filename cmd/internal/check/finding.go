@@ -118,14 +118,6 @@ func who(e *directory.Entry) string {
 	return sanitize.Text(name) + " on " + sanitize.Text(e.Host)
 }
 
-// roleOf returns what the program of an entry is.
-func roleOf(e *directory.Entry) string {
-	if e.Role == directory.Receiver {
-		return "receiver"
-	}
-	return "publisher"
-}
-
 // short rounds a time for people.
 func short(d time.Duration) time.Duration {
 	for _, step := range []struct{ from, to time.Duration }{

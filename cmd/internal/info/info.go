@@ -121,7 +121,7 @@ func (l *looker) ambiguous(out io.Writer, found []directory.Entry) error {
 	var all []candidate
 	for i := range found {
 		e := &found[i]
-		all = append(all, candidate{roleOf(e), e.Instance, e.Name, e.Host, e.PID})
+		all = append(all, candidate{overview.RoleOf(e), e.Instance, e.Name, e.Host, e.PID})
 	}
 	return l.choose(out, all)
 }
@@ -155,7 +155,7 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 		err := table.New(out, true).Row(struct {
 			candidate
 			Error string `json:"error"`
-		}{candidate{roleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID}, cli.Text(r.Err)})
+		}{candidate{overview.RoleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID}, cli.Text(r.Err)})
 		return errors.Join(err, &tool.StatusError{Code: cli.ExitFailed})
 	case r.State == nil:
 		writeEntry(out, &r.Entry, o.Time)
@@ -234,14 +234,6 @@ func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
 		text += fmt.Sprintf(" (%d of %d could not be asked for theirs)", unknown, len(o.Rows))
 	}
 	return errors.New(text)
-}
-
-// roleOf returns the role of an entry as states have it.
-func roleOf(e *directory.Entry) state.Role {
-	if e.Role == directory.Publisher {
-		return state.Publisher
-	}
-	return state.Role(e.Role)
 }
 
 // name returns what people call an instance.

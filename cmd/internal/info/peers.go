@@ -20,20 +20,7 @@ import (
 )
 
 // peerWord returns what the peers of a role are, for a title.
-func peerWord(role state.Role) string {
-	switch role {
-	case state.Publisher:
-		return "subscriber"
-	case state.Subscriber:
-		return "publisher"
-	case state.Receiver:
-		return "sender"
-	case state.Sender:
-		return "receiver"
-	default:
-		return "peer"
-	}
-}
+func peerWord(role state.Role) string { return cmp.Or(string(overview.Opposite(role)), "peer") }
 
 // peers writes the peers of an instance, and what was lost to which.
 //

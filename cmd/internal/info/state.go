@@ -44,7 +44,7 @@ func (p page) head(called string, role state.Role, host string, pid int) {
 // writeEntry writes what the directory knows.
 func writeEntry(out io.Writer, e *directory.Entry, now time.Time) {
 	p := page{out}
-	p.head(name(e.Name, e.Instance), roleOf(e), e.Host, e.PID)
+	p.head(name(e.Name, e.Instance), overview.RoleOf(e), e.Host, e.PID)
 	p.say("instance", "%s", e.Instance)
 	p.entry(e, now)
 }

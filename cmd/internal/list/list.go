@@ -140,16 +140,8 @@ func (l *lister) keep(e *directory.Entry) bool {
 		ok, _ := path.Match(pattern, text) // Check has seen the pattern
 		return pattern == "" || ok
 	}
-	return (l.Role == "" || l.Role == anyRole || l.Role == string(roleOf(e))) && matches(l.Name, e.Name) && matches(l.Host, e.Host) &&
+	return (l.Role == "" || l.Role == anyRole || l.Role == string(overview.RoleOf(e))) && matches(l.Name, e.Name) && matches(l.Host, e.Host) &&
 		(l.Tags.IsEmpty() || l.Tags.Intersects(e.Tags))
-}
-
-// roleOf returns the role of an entry as states have it.
-func roleOf(e *directory.Entry) state.Role {
-	if e.Role == directory.Publisher {
-		return state.Publisher
-	}
-	return state.Role(e.Role)
 }
 
 // show writes a look.

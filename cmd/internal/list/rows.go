@@ -111,7 +111,7 @@ func (l *lister) rows(o overview.Overview) []row {
 func rowOf(r *overview.Row) row {
 	e := &r.Entry
 	all := row{
-		Role: roleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
+		Role: overview.RoleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
 		Addresses: e.Addresses, Ways: e.Ways, backends: overview.Backends(e), Monitor: e.Monitor, Mirror: e.Mirror, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}

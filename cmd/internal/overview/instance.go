@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"cmp"
 	"time"
 
 	"tagbus/bus/directory"
@@ -87,7 +88,7 @@ func (o *Overview) Instances() []Instance {
 func (r *Row) instance(now time.Time) Instance {
 	e, s := &r.Entry, r.State
 	in := Instance{
-		Time: now, Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Role: role(e), Row: r,
+		Time: now, Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Role: RoleOf(e), Row: r,
 		SilentSince: r.SilentSince, Fullest: UnknownShare, MessageRate: Unknown, ByteRate: Unknown, RefusalRate: Unknown, LostRate: Unknown, ResentRate: Unknown,
 	}
 	if s == nil {
@@ -142,12 +143,7 @@ func LostBy(losses []state.Loss, cause state.Cause) uint64 {
 }
 
 // Label returns what people call an instance: its name, or else its id.
-func Label(name, instance string) string {
-	if name != "" {
-		return name
-	}
-	return instance
-}
+func Label(name, instance string) string { return cmp.Or(name, instance) }
 
 // rate is Rate as a single value.
 func (r *Row) rate(counter func(*state.State) uint64) Rate {
@@ -217,10 +213,20 @@ func (r *Row) worst() string {
 	return ""
 }
 
-// role returns that of a state for that of an entry.
-func role(e *directory.Entry) state.Role {
-	if e.Role == directory.Publisher {
+// RoleOf returns the role of an entry as states have it.
+func RoleOf(e *directory.Entry) state.Role { return cmp.Or(state.Role(e.Role), state.Publisher) }
+
+// Opposite returns the role of what is connected with a role; "" of one that is not known.
+func Opposite(role state.Role) state.Role {
+	switch role {
+	case state.Publisher:
+		return state.Subscriber
+	case state.Subscriber:
 		return state.Publisher
+	case state.Receiver:
+		return state.Sender
+	case state.Sender:
+		return state.Receiver
 	}
-	return state.Role(e.Role)
+	return ""
 }

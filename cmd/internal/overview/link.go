@@ -94,7 +94,7 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 		ResentRate:  Unknown,
 		Row:         r,
 	}
-	receives := role(&r.Entry) == state.Receiver
+	receives := RoleOf(&r.Entry) == state.Receiver
 	if p.Path != nil && !receives { // what a receiver sends is not what travels on the link
 		l.Resent = &p.Path.Retransmitted
 		l.ResentRate = r.peerRate(p, func(p *state.Peer) uint64 { return resent(p.Path) })

@@ -184,11 +184,8 @@ func (a *api) answer(r *http.Request, q ask) Bus {
 
 func entryOf(row *overview.Row) Entry {
 	e := Entry{
-		Instance: row.Entry.Instance, Name: row.Entry.Name, Role: string(row.Entry.Role), Host: row.Entry.Host, PID: row.Entry.PID,
+		Instance: row.Entry.Instance, Name: row.Entry.Name, Role: string(overview.RoleOf(&row.Entry)), Host: row.Entry.Host, PID: row.Entry.PID,
 		Backend: row.Entry.Backend, Since: row.Entry.Since, State: row.State,
-	}
-	if e.Role == "" {
-		e.Role = string(state.Publisher)
 	}
 	for _, addr := range row.Entry.Addresses {
 		e.Addresses = append(e.Addresses, addr.String())
