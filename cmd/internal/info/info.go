@@ -21,6 +21,7 @@ import (
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -133,7 +134,7 @@ func (l *looker) choose(out io.Writer, all []candidate) error {
 	fmt.Fprintf(l.env.Err, "%d are called %s: name one of them by its instance\n", len(all), sanitize.Text(l.of))
 	t := table.New(out, l.env.JSON, table.Text("INSTANCE"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID"))
 	for _, c := range all {
-		if err := t.Row(c, c.Instance, string(c.Role), c.Host, number(c.PID)); err != nil {
+		if err := t.Row(c, c.Instance, string(c.Role), c.Host, units.FormatKnown(c.PID)); err != nil {
 			return err
 		}
 	}

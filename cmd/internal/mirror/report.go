@@ -9,6 +9,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 )
 
 // fields returns how a direction stands, for programs.
@@ -55,7 +56,7 @@ func (r *run) report(err error) error {
 	case err != nil:
 		s.Ended = "error"
 	case s.failing() > 0:
-		err = fmt.Errorf("%s could not be written: the lines above have the cause", entries(s.failing()))
+		err = fmt.Errorf("%s could not be written: the lines above have the cause", units.FormatNumber(s.failing(), "entry"))
 	}
 	r.console.Failed(&s, tool.Code(err), err)
 	return tool.Status(r.console.Report(&s, r.env.JSON, r.env.Out))
