@@ -19,19 +19,11 @@ import (
 // openSource opens the source; false means that it could not, or that ctx ended
 // first: a FIFO without a writer never opens, and the header of a capture may never come.
 func (r *run) openSource(ctx context.Context) (opened bool, err error) {
-	type result struct {
-		source source
-		err    error
-	}
-	done := make(chan result, 1)
-	go func() {
-		s, err := newSource(r.flags, r.stdin, r.console.Say)
-		done <- result{s, err}
-	}()
+	done := stuck.Go(func() (source, error) { return newSource(r.flags, r.stdin, r.console.Say) })
 	select {
 	case got := <-done:
-		r.source = got.source
-		return got.err == nil, got.err
+		r.source = got.Value
+		return got.Err == nil, got.Err
 	case <-ctx.Done():
 		return false, errors.Join(r.end(context.Cause(ctx)), r.inputAway())
 	}

@@ -21,6 +21,7 @@ import (
 	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/build"
+	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
 
@@ -127,22 +128,14 @@ func (r *run) open(ctx context.Context) error {
 	host, _ := os.Hostname() // only for people
 	version, _ := build.Version()
 	h := recording.Header{Host: host, Name: r.cmd.name(), Version: version, Tags: r.cmd.Tags, Policy: r.cmd.Policy.String()}
-	type result struct {
-		writer *writer
-		err    error
-	}
-	done := make(chan result, 1)
-	go func() {
-		w, err := newWriter(r.cmd, r.disk, h)
-		done <- result{w, err}
-	}()
+	done := stuck.Go(func() (*writer, error) { return newWriter(r.cmd, r.disk, h) })
 	slow := time.NewTimer(patience)
 	defer slow.Stop()
 	for {
 		select {
 		case got := <-done:
-			r.writer = got.writer
-			return got.err
+			r.writer = got.Value
+			return got.Err
 		case <-slow.C:
 			r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s to open: a FIFO needs a reader", r.cmd.File)
 		case <-ctx.Done():

@@ -20,6 +20,7 @@ import (
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/session"
 	"tagbus/internal/stream"
+	"tagbus/internal/stuck"
 )
 
 const (
@@ -162,19 +163,11 @@ func (r *run) endInTime(ctx context.Context) (release func()) {
 // open opens the output; false means that it could not, or that the run ended
 // first, for a FIFO opens for writing only once it has a reader.
 func (r *run) open() (opened bool, err error) {
-	type result struct {
-		output *output
-		err    error
-	}
-	done := make(chan result, 1)
-	go func() {
-		o, err := openOutput(r.flags, r.streams.Out, r.console.Say, r.outputFailed)
-		done <- result{o, err}
-	}()
+	done := stuck.Go(func() (*output, error) { return openOutput(r.flags, r.streams.Out, r.console.Say, r.outputFailed) })
 	select {
 	case got := <-done:
-		r.receiver.output = got.output
-		return got.err == nil, got.err
+		r.receiver.output = got.Value
+		return got.Err == nil, got.Err
 	case <-r.ending.Done():
 		return false, r.ending.Err()
 	}
