@@ -108,14 +108,8 @@ func worst(all []Finding) Level {
 
 // who names an instance as operators know it.
 func who(e *directory.Entry) string {
-	name := e.Name
-	if name == "" {
-		name = e.Instance
-	}
-	if e.Host == "" {
-		return sanitize.Text(name)
-	}
-	return sanitize.Text(name) + " on " + sanitize.Text(e.Host)
+	end := overview.EndOf(e)
+	return end.Called()
 }
 
 // short rounds a time for people.

@@ -28,10 +28,8 @@ func (o *Overview) Clients() {
 				known[p.Instance] = c
 			}
 			c.now.add(r.State, p)
-			if r.Before != nil {
-				if before := r.peerBefore(p); before != nil {
-					c.before.add(r.Before, before)
-				}
+			if before := r.peerBefore(p); before != nil {
+				c.before.add(r.Before, before)
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (r *Row) instance(now time.Time) Instance {
 	if s.Path != nil {
 		in.Resent, in.ResentRate = &s.Path.Retransmitted, r.rate(func(s *state.State) uint64 { return resent(s.Path) })
 	}
-	in.Stuck, in.Worst = r.stuckPeers(), r.worst()
+	in.Stuck, in.Worst = r.peersThat(func(_ *state.State, p *state.Peer) bool { return r.stuck(p) }), r.worst()
 	in.CutOff, in.OwnStalls = r.peersThat(CutOffNow), r.peersThat(OwnStallNow)
 	if missing := Missing(s); len(missing) > 0 && s.Connected <= len(s.Peers) {
 		in.Missing, in.Missed = len(missing), Label(missing[0].Name, missing[0].Instance)
@@ -165,16 +165,6 @@ const nearlyFull = 0.5
 
 // unheard is longer than a peer is silent between its heartbeats, unless it was told to be.
 const unheard = 2500 * time.Millisecond
-
-// stuckPeers counts the peers that take nothing.
-func (r *Row) stuckPeers() (n int) {
-	for i := range r.State.Peers {
-		if r.stuck(&r.State.Peers[i]) {
-			n++
-		}
-	}
-	return n
-}
 
 // peersThat counts the peers of which something is true.
 func (r *Row) peersThat(is func(*state.State, *state.Peer) bool) (n int) {

@@ -217,28 +217,25 @@ func since(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " since " + clock(t)
+	return " since " + units.FormatTime(t)
 }
 
 func at(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " at " + clock(t)
+	return " at " + units.FormatTime(t)
 }
 
 func span(first, last time.Time) string {
 	switch {
 	case first.IsZero() && last.IsZero():
 		return ""
-	case first.IsZero() || clock(first) == clock(last):
+	case first.IsZero() || units.FormatTime(first) == units.FormatTime(last):
 		return at(last)
 	case last.IsZero():
 		return at(first)
 	default:
-		return ", between " + clock(first) + " and " + clock(last)
+		return ", between " + units.FormatTime(first) + " and " + units.FormatTime(last)
 	}
 }
-
-// clock returns a time in the zone of this host.
-func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
