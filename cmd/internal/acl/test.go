@@ -25,15 +25,12 @@ import (
 
 // Test is the command line of test.
 type Test struct {
-	busless
+	tool.NoBus
 
 	File   string `arg:"" help:"File of expectations, a line each: allow or deny, the name of a peer, an action, tags. A name with blanks stands in quotes; # begins a comment. For example: deny anonymous subscribe 0x1000-0x1fff"`
 	Policy string `required:"" placeholder:"FILE" help:"File of the policy."`
 	Failed bool   `help:"Only the expectations that are not met."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Test) Check() error { return nil }
 
 // Run compares.
 func (c *Test) Run(_ context.Context, e *tool.Env) error {

@@ -17,32 +17,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"go.uber.org/goleak"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// read reads a command line.
-func read(line string) (*Command, error) {
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
-	return c, err
-}
-
 func mustRead(t *testing.T, line string) *Command {
 	t.Helper()
-	c, err := read(line)
+	c, err := tooltest.Read[Command](line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +48,7 @@ func TestUsage(t *testing.T) {
 		{"--child", "--child is for bench serve"},
 		{"both", `[<side>] must be one of "","serve","run" but got "both"`},
 	} {
-		if _, err := read(test.line); err == nil || err.Error() != test.want {
+		if _, err := tooltest.Read[Command](test.line); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.line, err, test.want)
 		}
 	}

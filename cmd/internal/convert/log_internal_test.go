@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 )
 
 // An internal test: a hand-over ends the process.
@@ -18,15 +17,8 @@ import (
 // parse reads a command line.
 func parse(t *testing.T, line string) *Command {
 	t.Helper()
-	c := new(Command)
-	parser, err := kong.New(c)
+	c, err := tooltest.Read[Command](line)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(strings.Fields(line)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -3,9 +3,7 @@
 package rec_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -15,12 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/bus"
-	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/rec"
-	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -159,42 +154,15 @@ type result struct {
 // run runs a command line. Words that end in .tbr are files of the folder.
 func (b *bed) run(line string) result {
 	b.Helper()
-	var flags struct {
-		rec.Commands
-		JSON bool `name:"json"`
-	}
-	parser, err := kong.New(&flags)
-	must(b, err)
 	args := strings.Fields(line)
 	for i, a := range args {
 		if strings.HasSuffix(a, ".tbr") {
 			args[i] = b.path(a)
 		}
 	}
-	read, err := parser.Parse(args)
-	must(b, err)
-	var out, errs bytes.Buffer
-	env := &tool.Env{Flags: &tool.Flags{JSON: flags.JSON}, Streams: cli.Streams{Out: &out, Err: &errs}}
-	command := read.Selected().Target.Addr().Interface().(interface {
-		Check() error
-		NeedsBus() bool
-		Run(ctx context.Context, e *tool.Env) error
-	})
-	if command.NeedsBus() {
-		b.Errorf("%s needs a bus", line)
-	}
-	status := 0
-	err = command.Check()
-	if err != nil {
-		status = cli.ExitUsage
-	} else if err = command.Run(b.ctx, env); err != nil {
-		status = tool.Code(err)
-	}
-	if said := (*tool.StatusError)(nil); err != nil && !errors.As(err, &said) {
-		fmt.Fprintln(&errs, err)
-	}
-	clean := func(buffer bytes.Buffer) string {
-		text := strings.ReplaceAll(buffer.String(), b.dir+"/", "")
+	out, errs, status := tooltest.Run(b.ctx, b, new(rec.Commands), args...)
+	clean := func(text string) string {
+		text = strings.ReplaceAll(text, b.dir+"/", "")
 		return zeros.ReplaceAllString(strings.ReplaceAll(text, "TAG               ", "TAG "), "0x$1")
 	}
 	return result{clean(out), clean(errs), status}

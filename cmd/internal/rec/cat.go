@@ -20,7 +20,7 @@ import (
 
 // Cat is the command line of cat.
 type Cat struct {
-	busless
+	tool.NoBus
 
 	Files []string     `arg:"" name:"file" help:"Files of recordings: the parts of one, or several recordings, which are read together in the order of time."`
 	Print printer.Kind `default:"text" placeholder:"FORMAT" help:"How to print messages: hex, text or json (a line each, safe to show), or none (only the events). Default ${default}, with --json json."`

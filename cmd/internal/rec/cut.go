@@ -18,7 +18,7 @@ import (
 
 // Cut is the command line of cut.
 type Cut struct {
-	busless
+	tool.NoBus
 
 	Files []string        `arg:"" name:"file" help:"The file of a recording, or all its parts."`
 	Out   string          `required:"" placeholder:"FILE" help:"The new recording, which must not exist. It is there only if all of it is."`

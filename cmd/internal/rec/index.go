@@ -21,14 +21,11 @@ import (
 
 // Index is the command line of index.
 type Index struct {
-	busless
+	tool.NoBus
 
 	File string `arg:"" help:"File of a recording, whose recorder no longer runs."`
 	Out  string `placeholder:"FILE" help:"Write a new file, which must not exist, and leave the old one as it is. Default: the file is completed in its place."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Index) Check() error { return nil }
 
 // Run repairs the file.
 func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {

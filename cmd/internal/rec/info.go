@@ -15,7 +15,7 @@ import (
 
 // Info is the command line of info.
 type Info struct {
-	busless
+	tool.NoBus
 
 	Files     []string `arg:"" name:"file" help:"Files of recordings."`
 	Tags      tags.Set `placeholder:"TAGS" help:"Only these tags: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas. Default: all."`

@@ -18,16 +18,13 @@ import (
 
 // Merge is the command line of merge.
 type Merge struct {
-	busless
+	tool.NoBus
 
 	Files  []string        `arg:"" name:"file" help:"Files of recordings: parts of one, or recordings of several recorders, in any order."`
 	Out    string          `required:"" placeholder:"FILE" help:"The new recording, which must not exist. It is there only if all of it is."`
 	Codec  recording.Codec `default:"none" placeholder:"CODEC" help:"How blocks are compressed: none, s2 or zstd. Default ${default}."`
 	Buffer units.Bytes     `default:"256MiB" placeholder:"SIZE" help:"Most memory for messages that wait until another recording has those that belong in front of them. Default ${default}."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Merge) Check() error { return nil }
 
 // Run makes the recording.
 func (c *Merge) Run(ctx context.Context, e *tool.Env) (err error) {

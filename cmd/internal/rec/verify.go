@@ -22,7 +22,7 @@ import (
 
 // Verify is the command line of verify.
 type Verify struct {
-	busless
+	tool.NoBus
 
 	Files []string `arg:"" name:"file" help:"Files of recordings. Each recording is checked alone, with all its parts that are given."`
 	Head  int      `short:"n" default:"50" placeholder:"N" help:"Only the first N rows of tags with holes, those that miss most; 0: all. Default ${default}."`

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -21,7 +22,7 @@ type drive struct {
 
 func newDrive(t *testing.T, line string) *drive {
 	t.Helper()
-	c, err := read(line)
+	c, err := tooltest.Read[Command](line)
 	if err != nil {
 		t.Fatal(err)
 	}

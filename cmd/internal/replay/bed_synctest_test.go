@@ -15,29 +15,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/recording"
 	"tagbus/tags"
 )
-
-// read reads a command line.
-func read(line string) (*Command, error) {
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
-	return c, err
-}
 
 // epoch is when recordings of these tests begin.
 var epoch = time.Date(2026, 11, 24, 9, 30, 0, 0, time.UTC)
@@ -144,7 +130,7 @@ type bed struct {
 //   - wanted: the tags of the subscriber.
 func newBed(t *testing.T, line, wanted string, files ...string) *bed {
 	t.Helper()
-	cmd, err := read(line + " " + strings.Join(files, " "))
+	cmd, err := tooltest.Read[Command](line + " " + strings.Join(files, " "))
 	if err != nil {
 		t.Fatal(err)
 	}

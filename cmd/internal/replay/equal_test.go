@@ -20,6 +20,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit"
 	"tagbus/node"
 	"tagbus/recording"
@@ -42,7 +43,7 @@ func TestRecordingOfAReplay(t *testing.T) {
 			again := filepath.Join(t.TempDir(), "again.tbr")
 			folder := filepath.Join(t.TempDir(), "bus")
 			stop := recordAll(t, folder, again, messages)
-			cmd, err := read(line + " " + original)
+			cmd, err := tooltest.Read[Command](line + " " + original)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,12 +20,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
@@ -42,14 +41,7 @@ type bed struct {
 // read reads a command line.
 func read(t *testing.T, line string) *Command {
 	t.Helper()
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
+	c, err := tooltest.Read[Command](line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,15 +295,7 @@ func TestUsage(t *testing.T) {
 		{"5 --status 256", `--status: got "256", want statuses from 0 to 255 and ranges of them, for example 1-255 or 0,0x80`},
 		{"", `expected "<tags>"`},
 	} {
-		c := new(Command)
-		parser, err := kong.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = parser.Parse(strings.Fields(test.line)); err == nil {
-			err = c.Check()
-		}
-		if err == nil || err.Error() != test.want {
+		if _, err := tooltest.Read[Command](test.line); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.line, err, test.want)
 		}
 	}

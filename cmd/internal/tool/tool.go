@@ -54,6 +54,12 @@ type Busless interface {
 	NeedsBus() bool
 }
 
+// NoBus is what a command embeds that never looks at one.
+type NoBus struct{}
+
+// NeedsBus implements Busless.
+func (NoBus) NeedsBus() bool { return false }
+
 // BusOptional is a Busless command that looks at a bus if one is given.
 type BusOptional interface {
 	// UsesBus reports whether a bus that is given is looked at.
