@@ -228,23 +228,13 @@ func (r *run) onEvent(e bus.Event) {
 
 // wait waits for the end.
 func (r *run) wait(ctx context.Context) {
-	defer context.AfterFunc(ctx, func() { r.ending.End("signal", nil) })()
-	if r.cmd.Duration > 0 {
-		defer time.AfterFunc(r.cmd.Duration, func() { r.ending.End("duration", nil) }).Stop()
-	}
-	go r.awaitRefusal(ctx)
+	defer r.ending.EndBy(ctx, r.cmd.Duration)()
+	go r.ending.EndByRefusal(ctx, r.subscription.Wait)
 	var beside sync.WaitGroup
 	beside.Go(r.notePositions)
 	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.ending.Done()) })
 	r.watch()
 	beside.Wait()
-}
-
-// awaitRefusal ends the run if a publisher refuses the subscription.
-func (r *run) awaitRefusal(ctx context.Context) {
-	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
-		r.ending.End("error", err)
-	}
 }
 
 // watch notes when messages arrive, and has blocks written that fill slowly, until the end.

@@ -51,7 +51,7 @@ func TestWrittenCountsWholeMessages(t *testing.T) {
 			if got, want := o.written.Load(), uint64(len(test.sizes)); got != want {
 				t.Errorf("got %d messages written, want %d", got, want)
 			}
-			if got := o.to.bytes.Load(); got != uint64(total) || file.Len() != total {
+			if got := o.bytes.Load(); got != uint64(total) || file.Len() != total {
 				t.Errorf("got %d bytes counted and %d written, want %d", got, file.Len(), total)
 			}
 		})

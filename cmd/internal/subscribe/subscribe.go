@@ -131,7 +131,7 @@ func (r *run) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	defer r.endInTime(ctx)()
+	defer r.ending.EndBy(ctx, r.flags.Duration)()
 	if r.flags.outputName() != "" {
 		if opened, err := r.open(); !opened {
 			return err
@@ -144,20 +144,6 @@ func (r *run) run(ctx context.Context) (err error) {
 	server.Show(r.subscriber.State)
 	r.lossFile.Start(r.subscriber.Instance(), nil)
 	return r.wait(ctx, cli.Ready(r.console, n.Loop().Post))
-}
-
-// endInTime makes a signal and the duration end the run, until release is
-// called.
-func (r *run) endInTime(ctx context.Context) (release func()) {
-	stopSignal := context.AfterFunc(ctx, func() { r.ending.End("signal", nil) })
-	stopTimer := func() bool { return true }
-	if r.flags.Duration > 0 {
-		stopTimer = time.AfterFunc(r.flags.Duration, func() { r.ending.End("duration", nil) }).Stop
-	}
-	return func() {
-		stopSignal()
-		stopTimer()
-	}
 }
 
 // open opens the output; false means that it could not, or that the run ended
