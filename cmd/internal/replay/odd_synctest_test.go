@@ -236,14 +236,3 @@ func TestReplayBesideOthers(t *testing.T) {
 		}
 	})
 }
-
-func TestDeserted(t *testing.T) {
-	r := &run{}
-	if got, want := r.deserted(), "no subscriber came before the end: --wait-subscribers 1 waits for one"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	r.refused.Store(2)
-	if got, want := r.deserted(), "no subscription was accepted: refused 2 times, for the reasons above"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

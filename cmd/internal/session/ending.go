@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package session is what the commands that receive messages have in common: which
-// publishers there are, and why a run ends.
+// publishers there are, and why a run ends. It is also what those that publish have in common:
+// which subscribers they wait for, before and at their end.
 package session
 
 import (
