@@ -13,7 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
-	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/session"
@@ -125,20 +124,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	if opened, err := r.openSource(ctx); !opened {
 		return err
 	}
-	guard, err := r.flags.Guard(r.console)
+	n, closed, err := r.flags.Node(r.console, server)
 	if err != nil {
 		return err
 	}
-	defer guard.Close()
-	n, err := r.flags.Node(guard, r.console.Logger())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.Close()) }()
-	server.Watch(n.Alive)
-	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, closed()) }()
 	if err := r.openProducer(n, server.Addr()); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/latency"
@@ -102,20 +101,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
 	}
-	guard, err := r.flags.Guard(r.console)
+	n, closed, err := r.flags.Node(r.console, server)
 	if err != nil {
 		return err
 	}
-	defer guard.Close()
-	n, err := r.flags.Node(guard, r.console.Logger())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.Close()) }()
-	server.Watch(n.Alive)
-	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, closed()) }()
 	if !r.flags.Receive {
 		r.directory = n.Directory()
 	}
