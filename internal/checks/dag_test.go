@@ -255,6 +255,7 @@ var table = []rule{
 	{"internal/testkit/cut", "a connection of tests is cut, whatever goes over it", nil},
 	{"internal/testkit/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
 	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
+	{"internal/testkit/pty", "a terminal of tests depends on nothing", []string{"golang.org/x/sys/unix"}},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "netio/internal/sealed", "golang.org/x/sys/unix"}},
 	{"netio/internal/trouble", "when something is logged depends on nothing", []string{}},
 	{"netio/internal/sealed", "memory for other processes depends on the system only", []string{"golang.org/x/sys/unix"}},
