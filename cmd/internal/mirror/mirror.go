@@ -155,7 +155,7 @@ func (r *run) watch(ctx context.Context) {
 		for i := range r.copiers {
 			if now := r.standing(i); now != said[i] {
 				said[i] = now
-				r.console.Tell(slog.LevelInfo, "mirrored", now.fields(), "%v", now)
+				r.console.Tell(slog.LevelInfo, "mirrored", cli.Fields(now), "%v", now)
 			}
 		}
 	}

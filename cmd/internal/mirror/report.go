@@ -4,22 +4,12 @@ package mirror
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 )
-
-// fields returns how a direction stands, for programs.
-func (s standing) fields() []slog.Attr {
-	return []slog.Attr{
-		slog.String("from", s.From), slog.String("to", s.To), slog.Uint64("copies", s.Copies), slog.Uint64("others", s.Others),
-		slog.Uint64("failing", s.Failing), slog.Uint64("announced", s.Announced), slog.Uint64("updated", s.Updated),
-		slog.Uint64("withdrawn", s.Withdrawn),
-	}
-}
 
 // summary is the last line.
 type summary struct {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/jsonline"
 	"tagbus/cmd/internal/overview"
-	"tagbus/cmd/internal/stateapi"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -153,7 +153,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // up no other.
 func (a *api) take(r *http.Request, q ask) ([]byte, error) {
 	defer func() { <-a.turn }()
-	return stateapi.Marshal(a.answer(r, q))
+	return jsonline.Marshal(a.answer(r, q))
 }
 
 // answer looks once.
