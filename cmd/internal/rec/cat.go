@@ -101,9 +101,6 @@ func (p *catPrinter) print(r recording.Record) error {
 	return nil
 }
 
-// timeFormat is that of printer.
-const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
-
 // eventObject is an event as --json prints it.
 type eventObject struct {
 	Event     string    `json:"event"`
@@ -122,7 +119,7 @@ type eventObject struct {
 
 // event prints an event: a line that begins with --, or an object.
 func (p *catPrinter) event(e *recording.Event) error {
-	at := e.Time.UTC().Format(timeFormat)
+	at := e.Time.UTC().Format(printer.TimeFormat)
 	if !p.asJSON {
 		_, err := fmt.Fprintf(p.out, "-- %s %s\n", at, sanitize.Line(e.String()))
 		return err
@@ -141,5 +138,5 @@ func (p *catPrinter) event(e *recording.Event) error {
 		o.Step = &step
 	default:
 	}
-	return writeJSON(p.out, o)
+	return cli.WriteJSON(p.out, o)
 }

@@ -111,7 +111,7 @@ func (c *Index) copy(ctx context.Context, f *stuck.File, size int64, tail []byte
 	if err == nil {
 		err = out.Sync()
 	}
-	return closeFile(out, err)
+	return cli.CloseNew(out, err)
 }
 
 // say says what was lost and what is there.
@@ -122,7 +122,7 @@ func (c *Index) say(e *tool.Env, before recording.Info) error {
 		return err
 	}
 	if e.JSON {
-		return writeJSON(e.Out, map[string]any{
+		return cli.WriteJSON(e.Out, map[string]any{
 			"file": file, "blocks": before.Blocks, "messages": before.Messages, "events": before.Events,
 			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": lost,
 		})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
@@ -93,7 +94,7 @@ func mergedHeader(groups []recording.Readers) recording.Header {
 // say says what was written.
 func (c *Merge) say(e *tool.Env, m *merger) error {
 	if e.JSON {
-		return writeJSON(e.Out, map[string]any{
+		return cli.WriteJSON(e.Out, map[string]any{
 			"file": c.Out, "recordings": len(m.groups), "messages": m.out.messages, "events": m.out.events,
 			"duplicates": m.duplicates, "missing": append([]string{}, m.why.lines()...),
 		})
@@ -175,7 +176,7 @@ func (m *merger) end() error {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	return m.out.append(stopped(at, m.why.lines(), "merged from "+units.FormatNumber(len(m.groups), "recording")))
+	return m.out.event(Stopped(at, m.why.lines(), "merged from "+units.FormatNumber(len(m.groups), "recording")))
 }
 
 // keyOf returns the series of a message.

@@ -230,7 +230,7 @@ func writeReportJSON(out io.Writer, files recording.Readers, r *recording.Report
 		Files: len(r.Files), Publishers: len(r.Publishers), Messages: t.Messages, Bytes: t.Bytes,
 		ClockSteps: r.Clock.Count, Missing: t.Missing, Unexplained: t.Unexplained, Lost: lostMap(t.Lost),
 	}
-	if err := writeJSON(out, o); err != nil {
+	if err := cli.WriteJSON(out, o); err != nil {
 		return err
 	}
 	for _, s := range holes {
@@ -241,7 +241,7 @@ func writeReportJSON(out io.Writer, files recording.Readers, r *recording.Report
 		if s.Peer != nil {
 			h.Publisher, h.Instance = s.Peer.Name, s.Peer.Instance
 		}
-		if err := writeJSON(out, h); err != nil {
+		if err := cli.WriteJSON(out, h); err != nil {
 			return err
 		}
 	}

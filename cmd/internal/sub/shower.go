@@ -129,8 +129,5 @@ func (s *shower) file(m bus.Message, data []byte) (name string, err error) {
 		return "", fmt.Errorf("--out: %w: give a folder that is empty", err)
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil { // a part of it would look like a message
-		return name, errors.Join(cli.Removed(f.Name(), err), stuck.Remove(f.Name()))
-	}
-	return name, nil
+	return name, cli.CloseNew(f, err) // a part of it would look like a message
 }
