@@ -49,10 +49,7 @@ func (c *Command) Check() error {
 	if orders[c.Sort] == nil {
 		errs = append(errs, fmt.Errorf("--sort: got %q, want name, rate, bytes, lost or since", c.Sort))
 	}
-	if c.Head < 0 {
-		errs = append(errs, fmt.Errorf("--head: got %d, want 1 or more", c.Head))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, tool.CheckHead(c.Head))...)
 }
 
 // anyRole is the value of --role for all of them.
@@ -162,10 +159,7 @@ func (l *lister) show(out io.Writer, o overview.Overview) error {
 		fmt.Fprintf(notes, "%s\n", cli.Text(err))
 		return nil
 	}
-	shown := rows
-	if l.Head > 0 && l.Head < len(rows) {
-		shown = rows[:l.Head]
-	}
+	shown := tool.First(rows, l.Head)
 	if err := l.write(out, o.Time, shown); err != nil {
 		return err
 	}

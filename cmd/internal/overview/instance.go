@@ -133,13 +133,13 @@ func (in *Instance) Trouble() Trouble {
 }
 
 // LostBy returns the messages that were lost for a reason.
-func LostBy(losses []state.Loss, cause state.Cause) uint64 {
+func LostBy(losses []state.Loss, cause state.Cause) (messages uint64) {
 	for _, l := range losses {
 		if l.Cause == cause {
-			return l.Messages
+			messages += l.Messages
 		}
 	}
-	return 0
+	return messages
 }
 
 // Label returns what people call an instance: its name, or else its id.

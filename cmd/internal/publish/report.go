@@ -71,7 +71,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		Refused:        r.presence.Refused(),
 		Unacknowledged: r.unacked.Load(),
 		Ended:          r.ended,
-		LostBy:         cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
+		LostBy:         cli.LossCounts(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
 	}
 	sum.Lost, sum.Unconfirmed = sum.losses.Lost(), r.stats.Unconfirmed
 	r.console.Failed(&sum, cli.Code(err), err)

@@ -32,7 +32,7 @@ type Cat struct {
 }
 
 // Check reports what is wrong with the flags.
-func (c *Cat) Check() error { return checkHead(c.Head) }
+func (c *Cat) Check() error { return tool.CheckHead(c.Head) }
 
 // Run prints the records.
 func (c *Cat) Run(ctx context.Context, e *tool.Env) (err error) {

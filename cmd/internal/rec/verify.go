@@ -29,7 +29,7 @@ type Verify struct {
 }
 
 // Check reports what is wrong with the flags.
-func (c *Verify) Check() error { return checkHead(c.Head) }
+func (c *Verify) Check() error { return tool.CheckHead(c.Head) }
 
 // Run checks the recordings.
 func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
@@ -65,10 +65,7 @@ func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
 func (c *Verify) write(e *tool.Env, files recording.Readers, r *recording.Report) error {
 	id := r.Files[0].ID
 	holes := holesOf(r)
-	shown := holes
-	if c.Head > 0 && c.Head < len(holes) {
-		shown = holes[:c.Head]
-	}
+	shown := tool.First(holes, c.Head)
 	if e.JSON {
 		return writeReportJSON(e.Out, files, r, id, shown)
 	}

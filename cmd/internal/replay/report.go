@@ -83,7 +83,7 @@ func (r *run) summary() summary {
 	s := summary{
 		Program: name, Messages: st.Messages, Bytes: st.Bytes, Seconds: r.elapsed.Seconds(), Passes: r.passes,
 		MessagesPerSecond: cli.PerSecond(st.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(st.Bytes, r.elapsed),
-		Lost: st.Losses.Lost(), LostBy: cli.LossCountsOf(st.Losses), Unconfirmed: st.Unconfirmed, Refusals: st.Refusals,
+		Lost: st.Losses.Lost(), LostBy: cli.LossCounts(st.Losses), Unconfirmed: st.Unconfirmed, Refusals: st.Refusals,
 		Subscriptions: r.audience.Subscribed.Load(), Ended: r.ended, losses: st.Losses, holes: r.found.holes(),
 	}
 	s.Recorded = recorded{

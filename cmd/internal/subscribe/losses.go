@@ -102,7 +102,7 @@ func (r *run) perTag() []tagSummary {
 	}
 	all := make([]tagSummary, 0, len(r.tags))
 	for _, st := range r.tags {
-		all = append(all, tagSummary{st.Publisher.Instance, st.Tag, st.Published, st.Delivered, cli.LossCountsOf(st.Losses)})
+		all = append(all, tagSummary{st.Publisher.Instance, st.Tag, st.Published, st.Delivered, cli.LossCounts(st.Losses)})
 	}
 	return all
 }

@@ -82,6 +82,22 @@ func strange(buses []string) string {
 	return ""
 }
 
+// CheckHead reports what is wrong with --head.
+func CheckHead(n int) error {
+	if n < 0 {
+		return fmt.Errorf("--head: got %d, want 1 or more", n)
+	}
+	return nil
+}
+
+// First returns the rows that --head leaves; 0: all.
+func First[R any](rows []R, head int) []R {
+	if head > 0 {
+		rows = rows[:min(head, len(rows))]
+	}
+	return rows
+}
+
 // ErrNoBus is what is wrong with a command line without a bus.
 var ErrNoBus = errors.New("missing flags: --bus=DIR|URL, or the environment variable TAGBUS_BUS")
 
