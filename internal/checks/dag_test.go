@@ -33,10 +33,10 @@ var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"internal/stream", "golang.org/x/sys/unix", "golang.org/x/term"}},
 	{"cmd/internal/acl", "a policy is looked at in its file, on no bus", []string{
-		"internal/sanitize", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
+		"internal/filewatch", "internal/sanitize", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
 	}},
 	{"cmd/internal/cert", "certificates are files, on no bus", []string{
-		"internal/flock", "internal/sanitize", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
+		"internal/filewatch", "internal/flock", "internal/sanitize", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
 	}},
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
@@ -52,7 +52,7 @@ var table = []rule{
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/manual", "cmd/internal/pagefiles", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"access", "acl", "identity", "internal/fileflags", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"access", "acl", "identity", "internal/fileflags", "internal/filewatch", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tagbus/bus/directory"
+	"tagbus/cmd/internal/options"
 )
 
 func TestABusIsAFolderOrAURL(t *testing.T) {
@@ -34,7 +35,7 @@ func TestABusIsAFolderOrAURL(t *testing.T) {
 		{"nats://secret@a", "--bus: the URL has a user in it, whose password all users of the host would see: leave USER:PASSWORD@ out", directory.ErrInvalidURL},
 	}
 	for _, test := range tests {
-		switch err := CheckBus(test.bus); {
+		switch err := options.CheckBus(test.bus); {
 		case test.want == "" && err != nil:
 			t.Errorf("%s: got %v, want that it is right", test.bus, err)
 		case test.want != "" && (!errors.Is(err, test.is) || Text(err) != test.want):

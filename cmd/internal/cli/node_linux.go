@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"tagbus/bus/metrics"
+	"tagbus/cmd/internal/options"
 	"tagbus/node"
 )
 
@@ -30,7 +31,7 @@ func (c *Common) Node(console *Console, s *MetricsServer) (n *node.Node, closed 
 	}
 	if n, err = node.Open(cfg); err != nil {
 		g.Close()
-		return nil, nil, NameBus(err)
+		return nil, nil, options.NameBus(err)
 	}
 	closed = func() error {
 		err := n.Close()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 )
 
 // more are flags of all forms.
@@ -27,7 +28,7 @@ type more struct {
 // values shows what the flags are.
 func (m *more) values() string {
 	return fmt.Sprintf("bus %q number %d advertise %v one %q other %q sure %t quiet %t duration %v metrics %v",
-		m.Bus, m.Number, cli.AddrPorts(m.Advertise), m.One, m.Other, m.Sure, m.Quiet, m.Duration, m.Metrics)
+		m.Bus, m.Number, options.AddrPorts(m.Advertise), m.One, m.Other, m.Sure, m.Quiet, m.Duration, m.Metrics)
 }
 
 // Check refuses a deep that is negative.

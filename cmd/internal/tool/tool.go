@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 )
 
 // Flags are those of all commands.
@@ -32,7 +33,7 @@ func (f *Flags) Check() error {
 	if f.Timeout <= 0 {
 		return fmt.Errorf("--timeout: got %v, want more than 0", f.Timeout)
 	}
-	return errors.Join(cli.CheckEntries(f.MaxEntries), f.Security.Check(f.Backend))
+	return errors.Join(options.CheckEntries(f.MaxEntries), f.Security.Check(f.Backend))
 }
 
 // BusOf implements cli.BusUser.
@@ -75,7 +76,7 @@ type BusNamer interface {
 // strange returns the first of some buses that the program cannot open, or "".
 func strange(buses []string) string {
 	for _, bus := range buses {
-		if cli.CheckBus(bus) != nil {
+		if options.CheckBus(bus) != nil {
 			return bus
 		}
 	}
