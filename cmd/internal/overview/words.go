@@ -13,7 +13,7 @@ import (
 	"tagbus/internal/sanitize"
 )
 
-// maxNamed is how many instances a text names.
+// maxNamed is how many instances, or other things, a text names.
 const maxNamed = 4
 
 // Called returns what operators call an instance: its name, or else its id, and its host.
@@ -36,6 +36,18 @@ func Named(all []End) string {
 	}
 	if rest := len(all) - len(names); rest > 0 {
 		names = append(names, units.FormatCount(uint64(rest))+" more")
+	}
+	return strings.Join(names, ", ")
+}
+
+// Few names the first of some things, and says how many more there are.
+func Few[T any](all []T, name func(*T) string) string {
+	var names []string
+	for i := range all[:min(len(all), maxNamed)] {
+		names = append(names, name(&all[i]))
+	}
+	if rest := len(all) - len(names); rest > 0 {
+		names = append(names, fmt.Sprintf("%d more", rest))
 	}
 	return strings.Join(names, ", ")
 }
