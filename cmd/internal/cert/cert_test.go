@@ -16,15 +16,11 @@ import (
 	"tagbus/cmd/internal/cert"
 	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/identity"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/pki"
 )
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 // bed is a folder, which is the current one of the test.
 type bed struct {

@@ -19,6 +19,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit"
@@ -84,16 +85,13 @@ func openFile(t *testing.T, path string) *os.File {
 func makeUp(t *testing.T, path string, seed uint64, messages int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
-	w, err := recording.NewWriter(openFile(t, path), recording.Header{}, recording.Config{Codec: recording.Codec(r.IntN(3)), BlockBytes: 1000 << r.IntN(11)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := recording.Config{Codec: recording.Codec(r.IntN(3)), BlockBytes: 1000 << r.IntN(11)}
 	large := make([]byte, 200_000)
 	for i := range large {
 		large[i] = byte(r.Uint32() >> 28) // so that it can be compressed
 	}
 	at, tag, counters := epoch, tags.Tag(0x1000), make(map[tags.Tag]uint64)
-	for range messages {
+	next := func() recording.Record {
 		if r.IntN(8) == 0 {
 			tag = tags.Tag(0x1000 + r.IntN(300)*3)
 			at = at.Add(time.Duration(r.ExpFloat64() * float64(80*time.Microsecond)))
@@ -111,13 +109,13 @@ func makeUp(t *testing.T, path string, seed uint64, messages int) {
 		if r.IntN(10) == 0 {
 			m.Status = bus.Status(r.Uint32())
 		}
-		if err := w.Append(at, &m); err != nil {
-			t.Fatal(err)
+		return rectest.Message(at, m)
+	}
+	rectest.Write(t, path, recording.Header{}, cfg, func(yield func(recording.Record) bool) {
+		for range messages {
+			yield(next())
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // recordAll records what comes on the tags of makeUp. The function that it returns waits

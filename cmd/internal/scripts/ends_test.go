@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
@@ -72,25 +73,13 @@ func writeOneMessage(t *testing.T, name string) {
 // writeMessages makes a recording of messages of tag 1.
 func writeMessages(t *testing.T, name string, count, bytes int, every time.Duration) {
 	t.Helper()
-	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	w, err := recording.NewWriter(file, recording.Header{}, recording.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := bus.Message{Tag: 1, Data: make([]byte, bytes), Publisher: &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA"}}
-	for at := time.Now(); m.Counter < uint64(count); at = at.Add(every) {
-		m.Counter++
-		if err := w.Append(at, &m); err != nil {
-			t.Fatal(err)
+	rectest.Write(t, name, recording.Header{}, recording.Config{}, func(yield func(recording.Record) bool) {
+		for at := time.Now(); m.Counter < uint64(count); at = at.Add(every) {
+			m.Counter++
+			yield(rectest.Message(at, m))
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // TestEveryProgramEndsInOrder by each signal that would kill it, now or soon.
