@@ -42,8 +42,8 @@ func DependsOnTree() { _ = os.Getenv("TAGBUS_TREE") }
 
 // Must ends a test that cannot go on after an error.
 func Must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
+	if err != nil { // Helper only here: it takes a while
+		tb.Helper()
 		tb.Fatal(err)
 	}
 }

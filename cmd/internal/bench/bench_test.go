@@ -23,6 +23,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,9 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func mustRead(t *testing.T, line string) *Command {
 	t.Helper()
 	c, err := tooltest.Read[Command](line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -65,18 +64,14 @@ func made(t *testing.T, line string, json bool) (*report, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	r := newReport(mustRead(t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: &out}}, bus.Peer{Instance: "abc", Name: "tagbus bench serve", Host: "pc"})
-	if err := r.head(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.head())
 	for n := range 2 {
 		got := round{
 			Round: n + 1, Messages: 1000, Bytes: 1_024_000, Seconds: 0.001 * float64(n+1), TCPSeconds: 0.0005,
 			Trips: 10, TripP50: 20e-6, TripP99: 2e-3, TCPTripP50: 10e-6, TCPTripP99: 1e-3,
 		}
 		got.answered(answer{Messages: 1000, CPU: 0.002}, 0.001)
-		if err := r.add(got); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, r.add(got))
 	}
 	return r, &out
 }
@@ -94,9 +89,7 @@ func madePings(t *testing.T) *pings {
 
 func TestReport(t *testing.T) {
 	r, out := made(t, "--size 64-1KiB --tags 1", false)
-	if err := errors.Join(r.end(madePings(t)), r.verdict()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(r.end(madePings(t)), r.verdict()))
 	const want = `messages of 64 B to 1.00 KiB to 1 tag, as many as go through, to tagbus bench serve@pc
 
 ROUND       MSG/S       MB/S   TCP MB/S  RATIO   TRIP p50   TRIP p99    TCP p50  RATIO
@@ -117,9 +110,7 @@ verified    2,000 messages: 0 lost, 0 missing, 0 corrupt, 0 duplicates
 
 func TestReportOfARate(t *testing.T) {
 	r, out := made(t, "--rate 50k --burst 10", false)
-	if err := r.end(madePings(t)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.end(madePings(t)))
 	for _, want := range []string{
 		"messages of 1.00 KiB to 16 tags, 50.0 k/s in bursts of 10, to tagbus bench serve@pc\n",
 		"    1   1,000,000     1024.0     2048.0      -    20.0 µs    2.00 ms    10.0 µs   2.00\n",
@@ -134,9 +125,7 @@ func TestReportOfARate(t *testing.T) {
 
 func TestReportAsJSON(t *testing.T) {
 	r, out := made(t, "", true)
-	if err := r.end(madePings(t)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.end(madePings(t)))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	const first = `{"round":1,"messages":1000,"bytes":1024000,"seconds":0.001,"tcp_seconds":0.0005,"trips":10,"trip_p50_seconds":0.00002,"trip_p99_seconds":0.002,` +
 		`"tcp_trip_p50_seconds":0.00001,"tcp_trip_p99_seconds":0.001,"run_cpu_seconds":0.001,"serve_cpu_seconds":0.002}`
@@ -164,9 +153,7 @@ func TestWhatDoesNotArriveIsAFailure(t *testing.T) {
 			r, _ := made(t, "", false)
 			got := round{Messages: 1000}
 			got.answered(test.answer, 0)
-			if err := r.add(got); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, r.add(got))
 			if err := r.verdict(); err == nil || err.Error() != test.want {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
@@ -196,9 +183,7 @@ func TestBothSides(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		var s summary
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(lines[len(lines)-1]), &s))
 		if s.Messages == 0 || s.BytesPerSecond == 0 || s.TCPBytesPerSecond == 0 || s.Trips.Messages == 0 || s.TCPTrips.P50 == 0 || s.ServeCPU == 0 {
 			t.Errorf("%s: got %+v, want all of it measured", line, s)
 		}
@@ -234,9 +219,7 @@ func (a after) Write(b []byte) (int, error) {
 
 func TestOneMeasurementAtATime(t *testing.T) {
 	plain, err := listenPlain(netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer plain.close()
 	s := &server{cmd: mustRead(t, "serve"), plain: plain, lost: func() uint64 { return 7 }}
 	const busy = "another measurement is going on: wait until it has ended, or for 30s"
@@ -267,14 +250,10 @@ func TestOneMeasurementAtATime(t *testing.T) {
 
 func TestPlainTCPTakesNoStranger(t *testing.T) {
 	s, err := listenPlain(netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer s.close()
 	c, err := net.Dial("tcp", s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	if _, err := c.Write(append(bytes.Repeat([]byte("x"), len(s.token)), pingMode)); err != nil {
 		t.Fatal(err)

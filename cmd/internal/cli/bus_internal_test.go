@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/options"
+	"tagbus/internal/testkit"
 )
 
 func TestABusIsAFolderOrAURL(t *testing.T) {
@@ -51,9 +52,7 @@ func beside(t *testing.T, name string, others ...string) (path string) {
 	t.Helper()
 	folder := t.TempDir()
 	for _, n := range append(others, name) {
-		if err := os.WriteFile(filepath.Join(folder, n), nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(folder, n), nil, 0o700))
 	}
 	return filepath.Join(folder, name)
 }
@@ -61,9 +60,7 @@ func beside(t *testing.T, name string, others ...string) (path string) {
 func TestAProgramHandsOverToTheOneBesideIt(t *testing.T) {
 	lacks := &directory.UnknownSchemeError{Scheme: "etcds", URL: "etcds://a/x"}
 	link := beside(t, "publisher")
-	if err := os.Symlink("publisher", link+"-etcd"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("publisher", link+"-etcd"))
 	const install = ": install the package tagbus-etcd"
 	tests := []struct {
 		name    string

@@ -13,6 +13,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 )
 
 // look is a command with flags.
@@ -86,9 +87,7 @@ func TestParseCommand(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tool.toml")
-			if err := os.WriteFile(path, []byte(test.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(path, []byte(test.file), 0o600))
 			for variable := range strings.FieldsSeq(test.env) {
 				name, value, _ := strings.Cut(variable, "=")
 				t.Setenv(name, value)
@@ -157,9 +156,7 @@ func TestACommandWithinACommand(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tool.toml")
-			if err := os.WriteFile(path, []byte(test.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(path, []byte(test.file), 0o600))
 			if name, value, ok := strings.Cut(test.env, "="); ok {
 				t.Setenv(name, value)
 			}

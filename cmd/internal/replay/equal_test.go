@@ -45,9 +45,7 @@ func TestRecordingOfAReplay(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "bus")
 			stop := recordAll(t, folder, again, messages)
 			cmd, err := tooltest.Read[Command](line + " " + original)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			var said bytes.Buffer
 			e := &tool.Env{Flags: &tool.Flags{Bus: folder, Backend: "tcp"}, Streams: cli.Streams{Out: io.Discard, Err: &said}}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -69,9 +67,7 @@ func TestRecordingOfAReplay(t *testing.T) {
 func openFile(t *testing.T, path string) *os.File {
 	t.Helper()
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := file.Close(); err != nil {
 			t.Error(err)
@@ -123,23 +119,15 @@ func makeUp(t *testing.T, path string, seed uint64, messages int) {
 func recordAll(t *testing.T, folder, path string, messages int) (stop func()) {
 	t.Helper()
 	n, err := node.Open(node.Config{Bus: folder, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	w, err := recording.NewWriter(openFile(t, path), recording.Header{}, recording.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	all := make(chan struct{})
 	got := 0
 	set, err := tags.Range(0x1000, 0x1fff)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s, err := n.NewSubscriber(bus.SubscriberConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, err = s.SubscribeWith(set, func(m bus.Message) {
 		if err := w.Append(time.Now(), &m); err != nil {
 			t.Error(err)
@@ -148,9 +136,7 @@ func recordAll(t *testing.T, folder, path string, messages int) (stop func()) {
 			close(all)
 		}
 	}, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Block}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return func() {
 		t.Helper()
 		select {
@@ -174,9 +160,7 @@ func compare(t *testing.T, seed uint64, original, again string, messages int) {
 	next := make([]func() (recording.Message, error, bool), 2)
 	for i, path := range []string{original, again} {
 		f, err := recording.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer f.Close()
 		pull, stop := iter.Pull2(f.Messages(recording.Query{}))
 		defer stop()

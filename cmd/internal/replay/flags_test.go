@@ -10,6 +10,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -56,9 +57,7 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	c, err := tooltest.Read[Command]("a --from 1m30s --to 2026-11-24T10:30:00+01:00 --map 5=6")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if got, want := c.From.in(epoch), epoch.Add(90*time.Second); !got.Equal(want) {
 		t.Errorf("--from: got %v, want %v", got, want)
 	}
@@ -72,13 +71,9 @@ func TestFlags(t *testing.T) {
 
 func TestMapper(t *testing.T) {
 	c, err := tooltest.Read[Command]("a --map 0x100-0x1ff=0x500,7=1,0x200-0xffffffffffffffff=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m, err := newMapper(c.Map)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for from, want := range map[tags.Tag]tags.Tag{
 		0: 0, 6: 6, 7: 1, 8: 8, 0xff: 0xff, 0x100: 0x500, 0x101: 0x501, 0x1ff: 0x5ff, 0x200: 0, 1<<64 - 1: 1<<64 - 0x201,
 	} {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/screen"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/pty"
 )
 
@@ -38,9 +39,7 @@ func TestATerminalIsTakenOverAndGivenBack(t *testing.T) {
 	before := pty.Settings(t, inside)
 	pty.SetSize(t, inside, 100, 30)
 	s, err := screen.Open(inside, inside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer s.Close()
 	if now := pty.Settings(t, inside); now.Lflag&(unix.ECHO|unix.ICANON|unix.ISIG) != 0 {
 		t.Errorf("got flags %#x, want no echo, no lines and no signals", now.Lflag)
@@ -48,9 +47,7 @@ func TestATerminalIsTakenOverAndGivenBack(t *testing.T) {
 	if w, h := s.Size(); w != 100 || h != 30 {
 		t.Errorf("got %d x %d, want 100 x 30", w, h)
 	}
-	if err := s.Draw([]string{"one", "two"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Draw([]string{"one", "two"}))
 	want := "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[2J\x1b[0m\x1b[H\x1b[2J\x1b[1;1H\x1b[2Kone\x1b[0m\x1b[2;1H\x1b[2Ktwo\x1b[0m"
 	if got := pty.ReadUntil(t, outside, "two\x1b[0m"); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -79,9 +76,7 @@ func TestATerminalIsTakenOverAndGivenBack(t *testing.T) {
 func TestSignalsAreKeys(t *testing.T) {
 	_, inside := pty.Open(t)
 	s, err := screen.Open(inside, inside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer s.Close()
 	for _, test := range []struct {
 		signal syscall.Signal
@@ -90,9 +85,7 @@ func TestSignalsAreKeys(t *testing.T) {
 		if signal.Ignored(test.signal) {
 			continue // nohup, which is respected
 		}
-		if err := syscall.Kill(os.Getpid(), test.signal); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, syscall.Kill(os.Getpid(), test.signal))
 		if got := next(t, s); got != test.want {
 			t.Errorf("%v: got key %d, want %d", test.signal, got, test.want)
 		}
@@ -102,9 +95,7 @@ func TestSignalsAreKeys(t *testing.T) {
 func TestATerminalThatGoesIsAnEnd(t *testing.T) {
 	outside, inside := pty.Open(t)
 	s, err := screen.Open(inside, inside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer s.Close()
 	outside.Close()
 	if got := next(t, s); got != screen.Quit {
@@ -114,9 +105,7 @@ func TestATerminalThatGoesIsAnEnd(t *testing.T) {
 
 func TestAFileIsNoTerminal(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	if _, err := screen.Open(file, file); !errors.Is(err, screen.ErrNoTerminal) {
 		t.Errorf("got %v, want ErrNoTerminal", err)
@@ -128,12 +117,8 @@ func TestAFileIsNoTerminal(t *testing.T) {
 func TestATerminalThatHasGone(t *testing.T) {
 	outside, inside := pty.Open(t)
 	s, err := screen.Open(inside, inside)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := outside.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, outside.Close())
 	if k := <-s.Keys(); k != screen.Quit {
 		t.Errorf("got key %v, want Quit", k)
 	}

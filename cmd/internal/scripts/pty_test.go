@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/pty"
 
 	"golang.org/x/sys/unix"
@@ -42,9 +43,7 @@ func onConsole(t *testing.T, args ...string) *console {
 	c.cmd.Env = append(os.Environ(), "GORACE="+raceOptions, "TERM=xterm", "NO_COLOR=")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = c.inside, c.inside, c.inside
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.cmd.Start())
 	read := make(chan struct{})
 	go c.read(read)
 	go func() {
@@ -210,9 +209,7 @@ func TestTopEndsBySignals(t *testing.T) {
 			t.Parallel()
 			c := onConsole(t, "tagbus", "top", "--bus", t.TempDir())
 			from := c.await(0, `q quit`)
-			if err := c.cmd.Process.Signal(s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.cmd.Process.Signal(s))
 			c.await(from, givenBack+`$`)
 			c.finish(0)
 		})

@@ -35,12 +35,8 @@ func TestARecordingOfManyTags(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("tagbus", "rec", "info", file, test.option)
 			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
+			testkit.Must(t, cmd.Start())
 			defer func() {
 				_ = cmd.Process.Kill() // it waits for its output to be read
 				_ = cmd.Wait()
@@ -61,9 +57,7 @@ func TestARecordingOfManyTags(t *testing.T) {
 func memoryOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, after, _ := strings.Cut(string(text), "VmHWM:")
 	var kilobytes int
 	if _, err := fmt.Sscan(after, &kilobytes); err != nil {

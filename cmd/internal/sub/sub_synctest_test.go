@@ -25,6 +25,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
@@ -42,9 +43,7 @@ type bed struct {
 func read(t *testing.T, line string) *Command {
 	t.Helper()
 	c, err := tooltest.Read[Command](line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -59,9 +58,7 @@ func newBed(t *testing.T, line string, out io.Writer, json bool) *bed {
 	p, err := bus.NewPublisher(network.Opener(here, memnet.Config{Host: host}), dir, bus.PublisherConfig{
 		Tags: tags.Of(5, 6), Listening: bus.Listening{Listen: netip.AddrPortFrom(host, 0)}, Sending: bus.Sending{CacheMessages: 3}, Common: bus.Common{Name: "pump"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	b := &bed{t: t, publisher: p}
 	if out == nil {
 		out = &b.out
@@ -69,9 +66,7 @@ func newBed(t *testing.T, line string, out io.Writer, json bool) *bed {
 	b.run = newRun(read(t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: out, Err: &b.err}})
 	b.run.cmd.json = json
 	b.run.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: b.run.onEvent}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -318,9 +313,7 @@ func TestStatuses(t *testing.T) {
 	if !s.has(0) || !s.has(255) {
 		t.Error("zero value: got some statuses, want all")
 	}
-	if err := s.UnmarshalText([]byte("0,0x40-0x42,255")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.UnmarshalText([]byte("0,0x40-0x42,255")))
 	for n, want := range map[bus.Status]bool{0: true, 1: false, 63: false, 64: true, 66: true, 67: false, 255: true} {
 		if s.has(n) != want {
 			t.Errorf("%d: got %v, want %v", n, s.has(n), want)
