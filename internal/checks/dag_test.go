@@ -41,6 +41,7 @@ var table = []rule{
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
 	}},
+	{"cmd/internal/tool/tooltest", "command lines of tests are read and run as the program does it", []string{"internal/testkit", "cmd/internal/cli", "cmd/internal/tool", "github.com/alecthomas/kong"}},
 	{"cmd/internal/rec/rectest", "recordings of tests are written whatever reads them", []string{"internal/testkit", "bus", "recording", "tags"}},
 	{"cmd/internal/jsonline", "how JSON is written does not depend on what it says", nil},
 	{"cmd/internal/options", "what a flag says is read alike for a command and a library, and needs nothing that serves one", []string{

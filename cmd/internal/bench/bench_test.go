@@ -28,13 +28,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func mustRead(t *testing.T, line string) *Command {
-	t.Helper()
-	c, err := tooltest.Read[Command](line)
-	testkit.Must(t, err)
-	return c
-}
-
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
 		{"--tags 0", "--tags: got 0, want 1 to 65532"},
@@ -52,18 +45,18 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]bool{"": false, "serve": true, "run": true} {
-		if c := mustRead(t, line); c.NeedsBus() != want {
+		if c := tooltest.MustRead[Command](t, line); c.NeedsBus() != want {
 			t.Errorf("%q needs a bus: got %v, want %v", line, c.NeedsBus(), want)
 		}
 	}
-	mustRead(t, "--size 8MiB --first 0xffffffffffff0000 --tags 65532")
+	tooltest.MustRead[Command](t, "--size 8MiB --first 0xffffffffffff0000 --tags 65532")
 }
 
 // made is a report of two rounds that were made up.
 func made(t *testing.T, line string, json bool) (*report, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
-	r := newReport(mustRead(t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: &out}}, bus.Peer{Instance: "abc", Name: "tagbus bench serve", Host: "pc"})
+	r := newReport(tooltest.MustRead[Command](t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: &out}}, bus.Peer{Instance: "abc", Name: "tagbus bench serve", Host: "pc"})
 	testkit.Must(t, r.head())
 	for n := range 2 {
 		got := round{
@@ -78,7 +71,7 @@ func made(t *testing.T, line string, json bool) (*report, *bytes.Buffer) {
 
 func madePings(t *testing.T) *pings {
 	t.Helper()
-	p := newPings(mustRead(t, "").Size, nil)
+	p := newPings(tooltest.MustRead[Command](t, "").Size, nil)
 	for n := range 1000 {
 		record(p.allOfBus, time.Duration(n+1)*time.Microsecond)
 		record(p.allOfTCP, time.Duration(n+1)*time.Nanosecond*500)
@@ -169,7 +162,7 @@ func TestBothSides(t *testing.T) {
 	serving := &tool.Env{Flags: flags, Streams: cli.Streams{In: input, Err: &serveErr}}
 	served := make(chan error, 1)
 	go func() {
-		served <- errors.Join(mustRead(t, "serve --child").Run(context.Background(), serving), serving.Close())
+		served <- errors.Join(tooltest.MustRead[Command](t, "serve --child").Run(context.Background(), serving), serving.Close())
 	}()
 	interrupt(t, flags)
 	for _, line := range []string{
@@ -178,7 +171,7 @@ func TestBothSides(t *testing.T) {
 	} {
 		out.Reset()
 		running := &tool.Env{Flags: flags, Streams: cli.Streams{Out: &out, Err: io.Discard}}
-		if err := errors.Join(mustRead(t, line).Run(context.Background(), running), running.Close()); err != nil {
+		if err := errors.Join(tooltest.MustRead[Command](t, line).Run(context.Background(), running), running.Close()); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -204,7 +197,7 @@ func interrupt(t *testing.T, flags *tool.Flags) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	env := &tool.Env{Flags: flags, Streams: cli.Streams{Out: after(func() { cancel(stopped) }), Err: io.Discard}}
-	if err := errors.Join(mustRead(t, "run --rounds 1000 --round 10ms -q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
+	if err := errors.Join(tooltest.MustRead[Command](t, "run --rounds 1000 --round 10ms -q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
 		t.Errorf("got %v, want %v", err, stopped)
 	}
 }
@@ -221,7 +214,7 @@ func TestOneMeasurementAtATime(t *testing.T) {
 	plain, err := listenPlain(netip.MustParseAddrPort("127.0.0.1:0"))
 	testkit.Must(t, err)
 	defer plain.close()
-	s := &server{cmd: mustRead(t, "serve"), plain: plain, lost: func() uint64 { return 7 }}
+	s := &server{cmd: tooltest.MustRead[Command](t, "serve"), plain: plain, lost: func() uint64 { return 7 }}
 	const busy = "another measurement is going on: wait until it has ended, or for 30s"
 	for n, step := range []struct {
 		session, op string
@@ -265,7 +258,7 @@ func TestPlainTCPTakesNoStranger(t *testing.T) {
 
 func TestWhatComesBackIsCompared(t *testing.T) {
 	var sent [][]byte
-	p := newPings(mustRead(t, "").Size, func(b []byte) error { sent = append(sent, bytes.Clone(b)); return nil })
+	p := newPings(tooltest.MustRead[Command](t, "").Size, func(b []byte) error { sent = append(sent, bytes.Clone(b)); return nil })
 	p.start(time.Now().Add(time.Hour))
 	p.back(sent[0])
 	p.back(sent[0]) // a message of before, or another's

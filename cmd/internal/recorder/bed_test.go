@@ -147,8 +147,8 @@ func newBed(t *testing.T, line string, d *fakeDisk) *bed {
 	b := &bed{t: t, network: memnet.New(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.1"), disk: d}
 	t.Cleanup(func() { b.must(b.dir.Close()) })
 	b.publisher = b.newPublisher(tags.Of(5, 6))
-	c, err := tooltest.Read[Command](line)
-	b.must(err)
+	c := tooltest.MustRead[Command](t, line)
+	var err error
 	b.run, err = newRun(c, &tool.Env{Flags: &tool.Flags{JSON: true}, Streams: cli.Streams{Out: &b.out, Err: &b.err}, Hurry: context.Background()}, d)
 	b.must(err)
 	loop := memnet.NewLoop()

@@ -40,10 +40,7 @@ func TestTheQueueIsOfBlocks(t *testing.T) {
 		{"5 x --queue-bytes 1MiB", 2, 512 << 10},
 		{"5 x --queue-bytes 128KiB", 2, 64 << 10},
 	} {
-		c, err := tooltest.Read[Command](test.line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := tooltest.MustRead[Command](t, test.line)
 		if n, bytes := c.blocks(); n != test.n || bytes != test.bytes {
 			t.Errorf("%s: got %d blocks of %d bytes, want %d of %d", test.line, n, bytes, test.n, test.bytes)
 		}

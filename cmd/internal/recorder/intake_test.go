@@ -22,9 +22,7 @@ type drive struct {
 
 func newDrive(t *testing.T, line string) *drive {
 	t.Helper()
-	c, err := tooltest.Read[Command](line)
-	testkit.Must(t, err)
-	in, err := newIntake(c)
+	in, err := newIntake(tooltest.MustRead[Command](t, line))
 	testkit.Must(t, err)
 	d := &drive{intake: in}
 	in.pause, in.resume = func() { d.paused = true }, func() { d.paused = false }

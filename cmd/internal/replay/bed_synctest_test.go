@@ -115,8 +115,7 @@ type bed struct {
 //   - wanted: the tags of the subscriber.
 func newBed(t *testing.T, line, wanted string, files ...string) *bed {
 	t.Helper()
-	cmd, err := tooltest.Read[Command](line + " " + strings.Join(files, " "))
-	testkit.Must(t, err)
+	cmd := tooltest.MustRead[Command](t, line+" "+strings.Join(files, " "))
 	set, err := tags.ParseSet(wanted)
 	testkit.Must(t, err)
 	network, dir := memnet.New(), memory.New()

@@ -44,13 +44,12 @@ func TestRecordingOfAReplay(t *testing.T) {
 			again := filepath.Join(t.TempDir(), "again.tbr")
 			folder := filepath.Join(t.TempDir(), "bus")
 			stop := recordAll(t, folder, again, messages)
-			cmd, err := tooltest.Read[Command](line + " " + original)
-			testkit.Must(t, err)
+			cmd := tooltest.MustRead[Command](t, line+" "+original)
 			var said bytes.Buffer
 			e := &tool.Env{Flags: &tool.Flags{Bus: folder, Backend: "tcp"}, Streams: cli.Streams{Out: io.Discard, Err: &said}}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			err = cmd.Run(ctx, e)
+			err := cmd.Run(ctx, e)
 			if closeErr := e.Close(); err != nil || closeErr != nil {
 				t.Fatalf("seed %d: %v, %v: %s", seed, err, closeErr, said.String())
 			}

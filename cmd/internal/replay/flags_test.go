@@ -56,8 +56,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: got %+v and error %v, want %d passes of %d files", test.line, c, err, test.passes, test.files)
 		}
 	}
-	c, err := tooltest.Read[Command]("a --from 1m30s --to 2026-11-24T10:30:00+01:00 --map 5=6")
-	testkit.Must(t, err)
+	c := tooltest.MustRead[Command](t, "a --from 1m30s --to 2026-11-24T10:30:00+01:00 --map 5=6")
 	if got, want := c.From.in(epoch), epoch.Add(90*time.Second); !got.Equal(want) {
 		t.Errorf("--from: got %v, want %v", got, want)
 	}
@@ -70,8 +69,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestMapper(t *testing.T) {
-	c, err := tooltest.Read[Command]("a --map 0x100-0x1ff=0x500,7=1,0x200-0xffffffffffffffff=0")
-	testkit.Must(t, err)
+	c := tooltest.MustRead[Command](t, "a --map 0x100-0x1ff=0x500,7=1,0x200-0xffffffffffffffff=0")
 	m, err := newMapper(c.Map)
 	testkit.Must(t, err)
 	for from, want := range map[tags.Tag]tags.Tag{

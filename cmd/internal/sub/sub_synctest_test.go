@@ -39,14 +39,6 @@ type bed struct {
 	out, err  bytes.Buffer
 }
 
-// read reads a command line.
-func read(t *testing.T, line string) *Command {
-	t.Helper()
-	c, err := tooltest.Read[Command](line)
-	testkit.Must(t, err)
-	return c
-}
-
 // newBed opens a bed in which the publisher has the tags 5 and 6.
 //
 //   - out: nil for that of the bed.
@@ -63,7 +55,7 @@ func newBed(t *testing.T, line string, out io.Writer, json bool) *bed {
 	if out == nil {
 		out = &b.out
 	}
-	b.run = newRun(read(t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: out, Err: &b.err}})
+	b.run = newRun(tooltest.MustRead[Command](t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: out, Err: &b.err}})
 	b.run.cmd.json = json
 	b.run.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: b.run.onEvent}})
 	testkit.Must(t, err)
@@ -302,7 +294,7 @@ func TestRawIsNotForATerminal(t *testing.T) {
 		t.Skip("needs /dev/ptmx")
 	}
 	defer f.Close()
-	err = read(t, "5 --format raw").Run(context.Background(), &tool.Env{Flags: new(tool.Flags), Streams: cli.Streams{Out: f}})
+	err = tooltest.MustRead[Command](t, "5 --format raw").Run(context.Background(), &tool.Env{Flags: new(tool.Flags), Streams: cli.Streams{Out: f}})
 	if usage := (*cli.UsageError)(nil); !errors.As(err, &usage) || err.Error() != "--format raw: standard output is a terminal, which obeys what is in messages: send it to a file or a pipe" {
 		t.Errorf("got %v, want that raw is not for a terminal", err)
 	}

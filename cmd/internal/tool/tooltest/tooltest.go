@@ -15,6 +15,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 )
 
 // Read returns the command C, a struct of flags, that a command line without quotes makes.
@@ -30,6 +31,14 @@ func Read[C any](line string) (*C, error) {
 		err = check(c)
 	}
 	return c, err
+}
+
+// MustRead is Read of a command line that makes sense.
+func MustRead[C any](tb testing.TB, line string) *C {
+	tb.Helper()
+	c, err := Read[C](line)
+	testkit.Must(tb, err)
+	return c
 }
 
 // check checks a command that can be checked.
@@ -51,13 +60,9 @@ func Run(ctx context.Context, tb testing.TB, commands any, args ...string) (out,
 		JSON bool `name:"json"`
 	}{Plugins: kong.Plugins{commands}}
 	parser, err := kong.New(&flags)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	read, err := parser.Parse(args)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	var o, x bytes.Buffer
 	env := &tool.Env{Flags: &tool.Flags{JSON: flags.JSON}, Streams: cli.Streams{Out: &o, Err: &x}}
 	command := read.Selected().Target.Addr().Interface().(interface {
