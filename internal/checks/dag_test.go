@@ -33,14 +33,16 @@ var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"internal/stream", "golang.org/x/sys/unix", "golang.org/x/term"}},
 	{"cmd/internal/acl", "a policy is looked at in its file, on no bus", []string{
-		"internal/sanitize", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
+		"internal/filewatch", "internal/sanitize", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
 	}},
 	{"cmd/internal/cert", "certificates are files, on no bus", []string{
-		"internal/flock", "internal/sanitize", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
+		"internal/filewatch", "internal/flock", "internal/sanitize", "internal/stuck", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
 	}},
 	{"cmd/internal/mirror", "a mirror copies entries whatever becomes of messages, and needs an id as instances have", []string{
 		"cmd/internal/cli", "cmd/internal/tool", "cmd/internal/units", "bus", "bus/directory", "bus/directory/file", "github.com/nats-io/nuid",
 	}},
+	{"cmd/internal/tool/tooltest", "command lines of tests are read and run as the program does it", []string{"internal/testkit", "cmd/internal/cli", "cmd/internal/tool", "github.com/alecthomas/kong"}},
+	{"cmd/internal/rec/rectest", "recordings of tests are written whatever reads them", []string{"internal/testkit", "bus", "recording", "tags"}},
 	{"cmd/internal/jsonline", "how JSON is written does not depend on what it says", nil},
 	{"cmd/internal/options", "what a flag says is read alike for a command and a library, and needs nothing that serves one", []string{
 		"access", "bus/directory", "cmd/internal/words", "identity", "internal/fileflags", "internal/stuck", "github.com/alecthomas/kong",
@@ -52,7 +54,7 @@ var table = []rule{
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/manual", "cmd/internal/pagefiles", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"access", "acl", "identity", "internal/fileflags", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"access", "acl", "identity", "internal/fileflags", "internal/filewatch", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -257,6 +259,7 @@ var table = []rule{
 	{"internal/testkit/extremes", "numbers at the edges of their types are tried alike in all configurations", nil},
 	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
 	{"internal/testkit/wallclock", "times of tests depend on nothing", nil},
+	{"internal/testkit/pty", "a terminal of tests depends on nothing", []string{"golang.org/x/sys/unix"}},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "netio/internal/sealed", "golang.org/x/sys/unix"}},
 	{"netio/internal/trouble", "when something is logged depends on nothing", []string{}},
 	{"netio/internal/sealed", "memory for other processes depends on the system only", []string{"golang.org/x/sys/unix"}},

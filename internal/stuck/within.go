@@ -21,32 +21,41 @@ func (e *LateError) Error() string {
 	return fmt.Sprintf("%s; given up after %v", e.Note.Text(), e.Patience)
 }
 
+// Result is what a function has returned.
+type Result[T any] struct {
+	Value T
+	Err   error
+}
+
+// Go runs f, which may wait for a file for ever, on a goroutine of its own, and returns where its result comes: the caller
+// waits for other things, too, and may leave it behind.
+func Go[T any](f func() (T, error)) <-chan Result[T] {
+	done := make(chan Result[T], 1)
+	go func() {
+		value, err := f()
+		done <- Result[T]{value, err}
+	}()
+	return done
+}
+
 // Within returns what f does, which reads files, or a *LateError if that takes longer than a
 // patience because a file does not come: f goes on then.
 //
 //   - drop: is called with what f returns after that without an error, on a goroutine of its own.
 func Within[T any](patience time.Duration, f func() (T, error), drop func(T)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := f()
-		done <- result{value, err}
-	}()
+	done := Go(f)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		select {
 		case r := <-done:
-			return r.value, r.err
+			return r.Value, r.Err
 		case <-timer.C:
 		}
 		if n, waits := Waiting(); waits && time.Since(n.Since) >= patience/2 {
 			go func() {
-				if r := <-done; r.err == nil {
-					drop(r.value)
+				if r := <-done; r.Err == nil {
+					drop(r.Value)
 				}
 			}()
 			var none T

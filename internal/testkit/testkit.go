@@ -18,6 +18,7 @@ package testkit
 import (
 	"fmt"
 	"os"
+	"testing"
 )
 
 // All reports whether tests are to do everything. It panics if TAGBUS_TESTS is
@@ -38,6 +39,14 @@ func All() bool {
 // files that a test opens and by the variables that it reads. The machine that decides sets
 // TAGBUS_TREE to what names the content of the whole tree.
 func DependsOnTree() { _ = os.Getenv("TAGBUS_TREE") }
+
+// Must ends a test that cannot go on after an error.
+func Must(tb testing.TB, err error) {
+	if err != nil { // Helper only here: it takes a while
+		tb.Helper()
+		tb.Fatal(err)
+	}
+}
 
 // Fewer returns n, or a quarter of it under the race detector. It is for tests
 // whose work is the same there and takes much longer: steps that are counted, bytes that

@@ -26,15 +26,9 @@ type Commands struct {
 	Check   Check   `cmd:"" help:"Check that policies can be used. Ends with status 1 if one cannot."`
 }
 
-// busless is what all commands are that read files alone.
-type busless struct{}
-
-// NeedsBus implements tool.Busless.
-func (busless) NeedsBus() bool { return false }
-
 // Explain is the command line of explain.
 type Explain struct {
-	busless
+	tool.NoBus
 
 	Who    string   `arg:"" help:"Name of a peer, as in its certificate: uri:..., dns:... or cn:..., or anonymous for one without."`
 	Tag    tags.Tag `arg:"" help:"The tag."`
@@ -102,13 +96,10 @@ func yes(b bool) string {
 
 // Check is the command line of check.
 type Check struct {
-	busless
+	tool.NoBus
 
 	Files []string `arg:"" name:"file" help:"Files of policies."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Check) Check() error { return nil }
 
 // Run checks the policies.
 func (c *Check) Run(_ context.Context, e *tool.Env) error {

@@ -3,20 +3,14 @@
 package acl_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/cmd/internal/acl"
-	"tagbus/cmd/internal/cli"
-	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 )
 
 const site = `{"rules": [
@@ -40,44 +34,16 @@ func run(t *testing.T, args ...string) (out, errs string, status int) {
 			t.Fatal(err)
 		}
 	}
-	var flags struct {
-		acl.Commands
-		JSON bool `name:"json"`
-	}
-	parser, err := kong.New(&flags)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i, a := range args {
 		if strings.HasSuffix(a, ".json") || strings.HasSuffix(a, ".txt") {
 			args[i] = strings.Replace(a, "@", dir+"/", 1)
 		}
 	}
-	read, err := parser.Parse(args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o, x bytes.Buffer
-	env := &tool.Env{Flags: &tool.Flags{JSON: flags.JSON}, Streams: cli.Streams{Out: &o, Err: &x}}
-	command := read.Selected().Target.Addr().Interface().(interface {
-		tool.Busless
-		Check() error
-		Run(ctx context.Context, e *tool.Env) error
-	})
-	if command.NeedsBus() {
-		t.Errorf("%v needs a bus", args)
-	}
-	if err := command.Check(); err != nil {
-		return "", err.Error(), cli.ExitUsage
-	}
-	err = command.Run(t.Context(), env)
-	if said := (*tool.StatusError)(nil); err != nil && !errors.As(err, &said) {
-		x.WriteString(err.Error())
-	}
+	out, errs, status = tooltest.Run(t.Context(), t, new(acl.Commands), args...)
 	clean := func(text string) string {
 		return regexp.MustCompile(`0x0+`).ReplaceAllString(strings.ReplaceAll(text, dir+"/", ""), "0x")
 	}
-	return clean(o.String()), clean(x.String()), tool.Code(err)
+	return clean(out), clean(errs), status
 }
 
 func TestCommands(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -18,22 +17,19 @@ import (
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/identity"
+	"tagbus/internal/filewatch"
 	"tagbus/internal/sanitize"
-	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
 
 // Test is the command line of test.
 type Test struct {
-	busless
+	tool.NoBus
 
 	File   string `arg:"" help:"File of expectations, a line each: allow or deny, the name of a peer, an action, tags. A name with blanks stands in quotes; # begins a comment. For example: deny anonymous subscribe 0x1000-0x1fff"`
 	Policy string `required:"" placeholder:"FILE" help:"File of the policy."`
 	Failed bool   `help:"Only the expectations that are not met."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Test) Check() error { return nil }
 
 // Run compares.
 func (c *Test) Run(_ context.Context, e *tool.Env) error {
@@ -119,27 +115,15 @@ func (x *expectation) compare(p *acl.Policy) (met bool, why acl.Explanation) {
 // maxExpectationBytes limits a file of expectations, as a policy is limited.
 const maxExpectationBytes = 16 << 20
 
-// readExpectationsOf returns the text of a file, which may be a device without end.
-func readExpectationsOf(file string) (data []byte, err error) {
-	f, err := stuck.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err = io.ReadAll(io.LimitReader(f, maxExpectationBytes+1))
-	if err == nil && len(data) > maxExpectationBytes {
-		err = fmt.Errorf("%s: more than %d bytes: this is another file", sanitize.Text(file), maxExpectationBytes)
-	}
-	return data, err
-}
-
-// readExpectations reads a file.
+// readExpectations reads a file, which may be a device without end.
 func readExpectations(file string) (all []expectation, err error) {
-	data, err := readExpectationsOf(file)
-	if err != nil {
+	f, err := filewatch.Read(file, maxExpectationBytes)
+	if large := (*filewatch.SizeError)(nil); errors.As(err, &large) {
+		return nil, fmt.Errorf("%s: more than %d bytes: this is another file", sanitize.Text(file), maxExpectationBytes)
+	} else if err != nil {
 		return nil, err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines := bufio.NewScanner(bytes.NewReader(f.Data))
 	lines.Buffer(nil, 16<<20)
 	for n := 1; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())

@@ -17,37 +17,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"go.uber.org/goleak"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// read reads a command line.
-func read(line string) (*Command, error) {
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
-	return c, err
-}
-
-func mustRead(t *testing.T, line string) *Command {
-	t.Helper()
-	c, err := read(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
@@ -61,42 +40,38 @@ func TestUsage(t *testing.T) {
 		{"--child", "--child is for bench serve"},
 		{"both", `[<side>] must be one of "","serve","run" but got "both"`},
 	} {
-		if _, err := read(test.line); err == nil || err.Error() != test.want {
+		if _, err := tooltest.Read[Command](test.line); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.line, err, test.want)
 		}
 	}
 	for line, want := range map[string]bool{"": false, "serve": true, "run": true} {
-		if c := mustRead(t, line); c.NeedsBus() != want {
+		if c := tooltest.MustRead[Command](t, line); c.NeedsBus() != want {
 			t.Errorf("%q needs a bus: got %v, want %v", line, c.NeedsBus(), want)
 		}
 	}
-	mustRead(t, "--size 8MiB --first 0xffffffffffff0000 --tags 65532")
+	tooltest.MustRead[Command](t, "--size 8MiB --first 0xffffffffffff0000 --tags 65532")
 }
 
 // made is a report of two rounds that were made up.
 func made(t *testing.T, line string, json bool) (*report, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
-	r := newReport(mustRead(t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: &out}}, bus.Peer{Instance: "abc", Name: "tagbus bench serve", Host: "pc"})
-	if err := r.head(); err != nil {
-		t.Fatal(err)
-	}
+	r := newReport(tooltest.MustRead[Command](t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: &out}}, bus.Peer{Instance: "abc", Name: "tagbus bench serve", Host: "pc"})
+	testkit.Must(t, r.head())
 	for n := range 2 {
 		got := round{
 			Round: n + 1, Messages: 1000, Bytes: 1_024_000, Seconds: 0.001 * float64(n+1), TCPSeconds: 0.0005,
 			Trips: 10, TripP50: 20e-6, TripP99: 2e-3, TCPTripP50: 10e-6, TCPTripP99: 1e-3,
 		}
 		got.answered(answer{Messages: 1000, CPU: 0.002}, 0.001)
-		if err := r.add(got); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, r.add(got))
 	}
 	return r, &out
 }
 
 func madePings(t *testing.T) *pings {
 	t.Helper()
-	p := newPings(mustRead(t, "").Size, nil)
+	p := newPings(tooltest.MustRead[Command](t, "").Size, nil)
 	for n := range 1000 {
 		record(p.allOfBus, time.Duration(n+1)*time.Microsecond)
 		record(p.allOfTCP, time.Duration(n+1)*time.Nanosecond*500)
@@ -107,9 +82,7 @@ func madePings(t *testing.T) *pings {
 
 func TestReport(t *testing.T) {
 	r, out := made(t, "--size 64-1KiB --tags 1", false)
-	if err := errors.Join(r.end(madePings(t)), r.verdict()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(r.end(madePings(t)), r.verdict()))
 	const want = `messages of 64 B to 1.00 KiB to 1 tag, as many as go through, to tagbus bench serve@pc
 
 ROUND       MSG/S       MB/S   TCP MB/S  RATIO   TRIP p50   TRIP p99    TCP p50  RATIO
@@ -130,9 +103,7 @@ verified    2,000 messages: 0 lost, 0 missing, 0 corrupt, 0 duplicates
 
 func TestReportOfARate(t *testing.T) {
 	r, out := made(t, "--rate 50k --burst 10", false)
-	if err := r.end(madePings(t)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.end(madePings(t)))
 	for _, want := range []string{
 		"messages of 1.00 KiB to 16 tags, 50.0 k/s in bursts of 10, to tagbus bench serve@pc\n",
 		"    1   1,000,000     1024.0     2048.0      -    20.0 µs    2.00 ms    10.0 µs   2.00\n",
@@ -163,9 +134,7 @@ func TestReportOfARateThatIsTooHigh(t *testing.T) {
 
 func TestReportAsJSON(t *testing.T) {
 	r, out := made(t, "", true)
-	if err := r.end(madePings(t)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.end(madePings(t)))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	const first = `{"round":1,"messages":1000,"bytes":1024000,"seconds":0.001,"tcp_seconds":0.0005,"trips":10,"trip_p50_seconds":0.00002,"trip_p99_seconds":0.002,` +
 		`"tcp_trip_p50_seconds":0.00001,"tcp_trip_p99_seconds":0.001,"run_cpu_seconds":0.001,"serve_cpu_seconds":0.002}`
@@ -193,9 +162,7 @@ func TestWhatDoesNotArriveIsAFailure(t *testing.T) {
 			r, _ := made(t, "", false)
 			got := round{Messages: 1000}
 			got.answered(test.answer, 0)
-			if err := r.add(got); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, r.add(got))
 			if err := r.verdict(); err == nil || err.Error() != test.want {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
@@ -211,7 +178,7 @@ func TestBothSides(t *testing.T) {
 	serving := &tool.Env{Flags: flags, Streams: cli.Streams{In: input, Err: &serveErr}}
 	served := make(chan error, 1)
 	go func() {
-		served <- errors.Join(mustRead(t, "serve --child").Run(context.Background(), serving), serving.Close())
+		served <- errors.Join(tooltest.MustRead[Command](t, "serve --child").Run(context.Background(), serving), serving.Close())
 	}()
 	interrupt(t, flags)
 	for _, line := range []string{
@@ -221,14 +188,12 @@ func TestBothSides(t *testing.T) {
 	} {
 		out.Reset()
 		running := &tool.Env{Flags: flags, Streams: cli.Streams{Out: &out, Err: io.Discard}}
-		if err := errors.Join(mustRead(t, line).Run(context.Background(), running), running.Close()); err != nil {
+		if err := errors.Join(tooltest.MustRead[Command](t, line).Run(context.Background(), running), running.Close()); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		var s summary
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(lines[len(lines)-1]), &s))
 		if s.Messages == 0 || s.BytesPerSecond == 0 || s.TCPBytesPerSecond == 0 || s.Trips.Messages == 0 || s.TCPTrips.P50 == 0 || s.ServeCPU == 0 {
 			t.Errorf("%s: got %+v, want all of it measured", line, s)
 		}
@@ -249,7 +214,7 @@ func interrupt(t *testing.T, flags *tool.Flags) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	env := &tool.Env{Flags: flags, Streams: cli.Streams{Out: after(func() { cancel(stopped) }), Err: io.Discard}}
-	if err := errors.Join(mustRead(t, "run --rounds 1000 --round 10ms -q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
+	if err := errors.Join(tooltest.MustRead[Command](t, "run --rounds 1000 --round 10ms -q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
 		t.Errorf("got %v, want %v", err, stopped)
 	}
 }
@@ -260,7 +225,7 @@ func TestASignalBeforeTheOtherProcessBegins(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
 	env := &tool.Env{Flags: &tool.Flags{Backend: "tcp"}, Streams: cli.Streams{Out: io.Discard, Err: io.Discard}}
-	if err := errors.Join(mustRead(t, "-q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
+	if err := errors.Join(tooltest.MustRead[Command](t, "-q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
 		t.Errorf("got %v, want %v", err, stopped)
 	}
 }
@@ -275,11 +240,9 @@ func (a after) Write(b []byte) (int, error) {
 
 func TestOneMeasurementAtATime(t *testing.T) {
 	plain, err := listenPlain(netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer plain.close()
-	s := &server{cmd: mustRead(t, "serve"), plain: plain, lost: func() uint64 { return 7 }}
+	s := &server{cmd: tooltest.MustRead[Command](t, "serve"), plain: plain, lost: func() uint64 { return 7 }}
 	const busy = "another measurement is going on: wait until it has ended, or for 30s"
 	for n, step := range []struct {
 		session, op string
@@ -308,14 +271,10 @@ func TestOneMeasurementAtATime(t *testing.T) {
 
 func TestPlainTCPTakesNoStranger(t *testing.T) {
 	s, err := listenPlain(netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer s.close()
 	c, err := net.Dial("tcp", s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	if _, err := c.Write(append(bytes.Repeat([]byte("x"), len(s.token)), pingMode)); err != nil {
 		t.Fatal(err)
@@ -327,7 +286,7 @@ func TestPlainTCPTakesNoStranger(t *testing.T) {
 
 func TestWhatComesBackIsCompared(t *testing.T) {
 	var sent [][]byte
-	p := newPings(mustRead(t, "").Size, func(b []byte) error { sent = append(sent, bytes.Clone(b)); return nil })
+	p := newPings(tooltest.MustRead[Command](t, "").Size, func(b []byte) error { sent = append(sent, bytes.Clone(b)); return nil })
 	p.start(time.Now().Add(time.Hour))
 	p.back(sent[0])
 	p.back(sent[0]) // a message of before, or another's

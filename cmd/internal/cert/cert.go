@@ -22,12 +22,6 @@ type Commands struct {
 	Revoke Revoke `cmd:"" help:"Revoke certificates: write the list of all that are revoked, which processes get as they get the CA."`
 }
 
-// busless is what all commands are that use files alone.
-type busless struct{}
-
-// NeedsBus implements tool.Busless.
-func (busless) NeedsBus() bool { return false }
-
 // backdated is how long before it is made a certificate is valid, for hosts whose clocks are late.
 const backdated = 5 * time.Minute
 

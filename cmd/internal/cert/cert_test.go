@@ -3,8 +3,6 @@
 package cert_test
 
 import (
-	"bytes"
-	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -15,21 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/cmd/internal/cert"
-	"tagbus/cmd/internal/cli"
-	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/identity"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/pki"
 )
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 // bed is a folder, which is the current one of the test.
 type bed struct {
@@ -46,32 +37,8 @@ func newBed(t *testing.T) *bed {
 // run runs a command, and returns what it wrote and its status.
 func (b *bed) run(args ...string) (out, errs string, status int) {
 	b.Helper()
-	var flags struct {
-		cert.Commands
-		JSON bool `name:"json"`
-	}
-	parser, err := kong.New(&flags)
-	must(b, err)
-	read, err := parser.Parse(args)
-	must(b, err)
-	var o, x bytes.Buffer
-	env := &tool.Env{Flags: &tool.Flags{JSON: flags.JSON}, Streams: cli.Streams{Out: &o, Err: &x}}
-	command := read.Selected().Target.Addr().Interface().(interface {
-		tool.Busless
-		Check() error
-		Run(ctx context.Context, e *tool.Env) error
-	})
-	if command.NeedsBus() {
-		b.Errorf("%v needs a bus", args)
-	}
-	if err := command.Check(); err != nil {
-		return "", err.Error(), cli.ExitUsage
-	}
-	err = command.Run(b.Context(), env)
-	if said := (*tool.StatusError)(nil); err != nil && !errors.As(err, &said) {
-		x.WriteString(err.Error())
-	}
-	return o.String(), x.String(), tool.Code(err)
+	out, errs, status = tooltest.Run(b.Context(), b, new(cert.Commands), args...)
+	return out, strings.TrimSuffix(errs, "\n"), status
 }
 
 // want runs a command, and compares its status, and what it wrote with a pattern.

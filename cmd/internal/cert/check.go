@@ -21,7 +21,7 @@ import (
 
 // Check is the command line of check.
 type Check struct {
-	busless
+	tool.NoBus
 
 	Files  []string      `arg:"" optional:"" name:"file" help:"Files of certificates, keys and lists. Default: all .pem, .key and .crl of the folder."`
 	Dir    string        `default:"." placeholder:"DIR" help:"Folder that is looked at if no files are named. Default: the current one."`

@@ -25,7 +25,7 @@ import (
 
 // Init is the command line of init.
 type Init struct {
-	busless
+	tool.NoBus
 
 	Dir   string `default:"." placeholder:"DIR" help:"Folder of the CA, which is made if it does not exist. Default: the current one."`
 	Name  string `placeholder:"TEXT" help:"Common name of the CA. Default: tagbus CA, and the beginning of the hash of its key."`

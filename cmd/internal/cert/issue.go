@@ -25,7 +25,7 @@ import (
 
 // Issue is the command line of issue.
 type Issue struct {
-	busless
+	tool.NoBus
 
 	Name  string `arg:"" help:"Name of the process: a URI such as spiffe://cern.ch/daq/felix-07, the DNS name of a host, or a common name. With uri:, dns: or cn: in front it is what that says; else it is a URI if :// is in it, a DNS name if it has a dot and no blank, and a common name otherwise."`
 	Dir   string `default:"." placeholder:"DIR" help:"Folder of the CA. Default: the current one."`

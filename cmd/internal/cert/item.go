@@ -12,13 +12,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
 	"tagbus/identity"
+	"tagbus/internal/filewatch"
 	"tagbus/internal/sanitize"
-	"tagbus/internal/stuck"
 )
 
 // item is a certificate, a private key or a list of revoked certificates in a file.
@@ -39,28 +38,18 @@ const maxFileBytes = 16 << 20
 //
 //   - Errors: those of reading; one that names the file if there is nothing in it.
 func readItems(path string) (all []item, err error) {
-	f, err := stuck.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	stat, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFileBytes {
+	f, err := filewatch.Read(path, maxFileBytes)
+	if large := (*filewatch.SizeError)(nil); errors.As(err, &large) {
 		return nil, fmt.Errorf("%s: more than %d bytes: this is another file", sanitize.Text(path), maxFileBytes)
+	} else if err != nil {
+		return nil, err
 	}
-	rest := data
+	rest := f.Data
 	for block := (*pem.Block)(nil); ; {
 		if block, rest = pem.Decode(rest); block == nil {
 			break
 		}
-		i := item{path: path, mode: stat.Mode()}
+		i := item{path: path, mode: f.Mode}
 		switch {
 		case block.Type == "CERTIFICATE":
 			i.certificate, err = x509.ParseCertificate(block.Bytes)
@@ -80,11 +69,11 @@ func readItems(path string) (all []item, err error) {
 		return nil, fmt.Errorf("%s: the last block is not whole: copy the file again", sanitize.Text(path))
 	}
 	if len(all) == 0 {
-		list, err := x509.ParseRevocationList(data)
+		list, err := x509.ParseRevocationList(f.Data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: no certificate, private key or list of revoked certificates is in it", sanitize.Text(path))
 		}
-		all = append(all, item{path: path, mode: stat.Mode(), list: list})
+		all = append(all, item{path: path, mode: f.Mode, list: list})
 	}
 	return all, nil
 }

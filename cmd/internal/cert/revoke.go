@@ -27,7 +27,7 @@ import (
 
 // Revoke is the command line of revoke.
 type Revoke struct {
-	busless
+	tool.NoBus
 
 	Which []string `arg:"" optional:"" name:"certificate" help:"Files of the certificates, names such as uri:spiffe://cern.ch/daq/felix-07 for all that the CA has issued for them, or serial numbers in hexadecimal, as tagbus cert show prints them."`
 	Dir   string   `default:"." placeholder:"DIR" help:"Folder of the CA. Its list is ca.crl. Default: the current one."`

@@ -18,13 +18,10 @@ import (
 
 // Show is the command line of show.
 type Show struct {
-	busless
+	tool.NoBus
 
 	Files []string `arg:"" name:"file" help:"Files of certificates, keys or lists."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Show) Check() error { return nil }
 
 // shown is an item in JSON. What an item does not have is left out.
 type shown struct {

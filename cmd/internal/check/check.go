@@ -21,6 +21,7 @@ import (
 	"tagbus/bus/directory/file"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/build"
@@ -134,7 +135,7 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 	}
 	path, isFolder, err := directory.Folder(e.Bus)
 	if err != nil {
-		return nil, cli.NameBus(err)
+		return nil, options.NameBus(err)
 	}
 	if isFolder {
 		l.us.expiry, l.us.maxEntries = folderExpiry, cmp.Or(e.MaxEntries, maxEntries)

@@ -108,22 +108,8 @@ func worst(all []Finding) Level {
 
 // who names an instance as operators know it.
 func who(e *directory.Entry) string {
-	name := e.Name
-	if name == "" {
-		name = e.Instance
-	}
-	if e.Host == "" {
-		return sanitize.Text(name)
-	}
-	return sanitize.Text(name) + " on " + sanitize.Text(e.Host)
-}
-
-// roleOf returns what the program of an entry is.
-func roleOf(e *directory.Entry) string {
-	if e.Role == directory.Receiver {
-		return "receiver"
-	}
-	return "publisher"
+	end := overview.EndOf(e)
+	return end.Called()
 }
 
 // short rounds a time for people.

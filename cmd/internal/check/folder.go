@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory/file"
+	"tagbus/internal/stuck"
 )
 
 const (
@@ -20,14 +21,13 @@ const (
 
 // within calls look and returns what it returns, or errHangs if that takes too long, or errEnded if
 // ctx has ended. A call into a file system that hangs does not return; only its result is given up.
-func within[T any](ctx context.Context, patience time.Duration, look func() T) (result T, err error) {
-	done := make(chan T, 1)
-	go func() { done <- look() }()
+func within[T any](ctx context.Context, patience time.Duration, look func() (T, error)) (result T, err error) {
+	done := stuck.Go(look)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case result = <-done:
-		return result, nil
+	case r := <-done:
+		return r.Value, r.Err
 	case <-timer.C:
 		return result, errHangs
 	case <-ctx.Done():

@@ -39,11 +39,8 @@ func writeGrouped(b *strings.Builder, all []Finding) {
 			f.writeText(b, "")
 		}
 		if rest := k.all[len(shown):]; len(rest) > 0 {
-			names := make([]string, len(rest))
-			for i := range rest {
-				names[i] = rest[i].About
-			}
-			fmt.Fprintf(b, "  %s: %s: %d more: %s (-v shows each)\n", k.level, k.id, len(rest), list(names))
+			names := overview.Few(rest, func(f *Finding) string { return f.About })
+			fmt.Fprintf(b, "  %s: %s: %d more: %s (-v shows each)\n", k.level, k.id, len(rest), names)
 		}
 	}
 }
@@ -119,7 +116,7 @@ func ofHosts(all []Finding) (found []Finding) {
 	for _, k := range order {
 		first := same[k][0]
 		if names := distinctAbout(same[k]); len(names) > 1 {
-			first.About = fmt.Sprintf("%d instances on %s (%s)", len(names), sanitize.Text(k.host), list(names))
+			first.About = fmt.Sprintf("%d instances on %s (%s)", len(names), sanitize.Text(k.host), overview.Few(names, func(name *string) string { return *name }))
 			first.Text = "as the first: " + first.Text
 			first.merged = k.fault
 		}
@@ -137,13 +134,4 @@ func distinctAbout(all []Finding) (names []string) {
 		}
 	}
 	return names
-}
-
-// list names the first few.
-func list(names []string) string {
-	shown := slices.Clone(names[:min(len(names), maxNamed)])
-	if rest := len(names) - len(shown); rest > 0 {
-		shown = append(shown, fmt.Sprintf("%d more", rest))
-	}
-	return strings.Join(shown, ", ")
 }

@@ -17,6 +17,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/observer"
+	"tagbus/cmd/internal/overview"
 	"tagbus/internal/sanitize"
 	"tagbus/netio"
 	"tagbus/node"
@@ -107,7 +108,7 @@ func backendDo(e *bus.BackendError) string {
 
 // listenDo is what to do about a program that announces loopback.
 func listenDo(e *directory.Entry) string {
-	return "start this " + roleOf(e) + " with --listen at an address that the other hosts reach, or with --advertise; if it has --listen 0.0.0.0, its host has no address now that others reach: look after its network"
+	return "start this " + string(overview.RoleOf(e)) + " with --listen at an address that the other hosts reach, or with --advertise; if it has --listen 0.0.0.0, its host has no address now that others reach: look after its network"
 }
 
 // greet says what is wrong with one address.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tagbus/bus/observer"
+	"tagbus/cmd/internal/overview"
 )
 
 // judgeAnswers says which instances do not answer, and what they say is wrong.
@@ -102,20 +103,15 @@ func (f *findings) versions(ours string, versions map[string]int) {
 	if len(versions) < 2 {
 		return
 	}
-	var texts []string
-	for _, v := range slices.SortedFunc(maps.Keys(versions), func(a, b string) int {
+	most := slices.SortedFunc(maps.Keys(versions), func(a, b string) int {
 		return cmp.Or(versions[b]-versions[a], cmp.Compare(a, b))
-	}) {
-		text := fmt.Sprintf("%s (%s", cmp.Or(v, "unknown"), count(versions[v], "instance", "instances"))
-		if v == ours {
-			text += ", and this command"
-		}
-		if len(texts) == maxNamed {
-			texts = append(texts, fmt.Sprintf("%d more", len(versions)-maxNamed))
-			break
-		}
-		texts = append(texts, text+")")
-	}
+	})
 	f.add(Note, "version-differs", "tagbus", "use one release in a bus, unless you are just changing it",
-		"%d versions are in use: %s", len(versions), strings.Join(texts, ", "))
+		"%d versions are in use: %s", len(versions), overview.Few(most, func(v *string) string {
+			text := fmt.Sprintf("%s (%s", cmp.Or(*v, "unknown"), count(versions[*v], "instance", "instances"))
+			if *v == ours {
+				text += ", and this command"
+			}
+			return text + ")"
+		}))
 }

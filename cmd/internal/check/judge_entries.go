@@ -5,15 +5,11 @@ package check
 import (
 	"fmt"
 	"net/netip"
-	"slices"
-	"strings"
 	"time"
 
+	"tagbus/cmd/internal/overview"
 	"tagbus/internal/sanitize"
 )
-
-// maxNamed is how many instances a text names.
-const maxNamed = 4
 
 // judgeEntries says what is wrong with the entries of the directory.
 func judgeEntries(s *seen) []Finding {
@@ -90,21 +86,10 @@ func (f *findings) renewal(s *seen, e *entrySeen) {
 
 // instances names some by their ids.
 func instances(all []*entrySeen) string {
-	return some(all, func(e *entrySeen) string { return e.Entry.Instance })
+	return overview.Few(all, func(e **entrySeen) string { return sanitize.Text((*e).Entry.Instance) })
 }
 
 // listed names some as operators know them.
 func listed(all []*entrySeen) string {
-	return some(all, func(e *entrySeen) string { return who(&e.Entry) })
-}
-
-func some(all []*entrySeen, name func(*entrySeen) string) string {
-	var names []string
-	for _, e := range all[:min(len(all), maxNamed)] {
-		names = append(names, sanitize.Text(name(e)))
-	}
-	if rest := len(all) - len(names); rest > 0 {
-		names = append(names, fmt.Sprintf("%d more", rest))
-	}
-	return strings.Join(slices.Clip(names), ", ")
+	return overview.Few(all, func(e **entrySeen) string { return sanitize.Text(who(&(*e).Entry)) })
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tagbus/bus/directory"
+	"tagbus/cmd/internal/overview"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -31,7 +32,7 @@ func judgeTags(s *seen) []Finding {
 			publishers = append(publishers, e)
 		}
 		if e.Entry.Tags.IsEmpty() {
-			f.of(&e.Entry, Note, "no-tags", "give it --tags", "this %s announces no tags, so no program connects to it", roleOf(&e.Entry))
+			f.of(&e.Entry, Note, "no-tags", "give it --tags", "this %s announces no tags, so no program connects to it", overview.RoleOf(&e.Entry))
 		}
 	}
 	f.owners(publishers, func(a, b *entrySeen, common string) {

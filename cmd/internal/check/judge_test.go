@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/directory/file"
 	"tagbus/bus/observer"
 	"tagbus/bus/state"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -104,9 +105,7 @@ func TestAHealthyBusIsAllRight(t *testing.T) {
 func read(t *testing.T, name string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	sections := make(map[string]string)
 	for _, s := range strings.Split("\n"+string(data), "\n== ")[1:] {
 		name, text, _ := strings.Cut(s, "\n")
@@ -151,25 +150,19 @@ func ids(t *testing.T) (all []string) {
 	t.Helper()
 	id := regexp.MustCompile(`\.(?:add|of)\((?:&[\w.]+, )?(?:Note|Warning|Error|l), "([a-z-]+)"|reason\{\s*"([a-z-]+)"`)
 	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue
 		}
 		data, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, m := range id.FindAllStringSubmatch(string(data), -1) {
 			all = append(all, m[1]+m[2])
 		}
 	}
 	data, err := os.ReadFile("../overview/problem.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^\t[A-Z]\w+ += "([a-z-]+)"$`).FindAllStringSubmatch(string(data), -1) {
 		all = append(all, m[1])
 	}
@@ -180,9 +173,7 @@ func ids(t *testing.T) (all []string) {
 // The table of docs/reference.md has each id, once, and no other.
 func TestTheDocumentHasEveryID(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/reference.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, section, ok := strings.Cut(string(data), "\n## Findings of tagbus check\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	if !ok {

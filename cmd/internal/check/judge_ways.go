@@ -3,8 +3,6 @@
 package check
 
 import (
-	"fmt"
-
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 )
@@ -51,9 +49,5 @@ func connectionsOf(g *overview.UnusedGroup) string {
 
 // pairs names the ends of the first few connections.
 func pairs(links []overview.UnusedLink) string {
-	names := make([]string, len(links))
-	for i := range links {
-		names[i] = fmt.Sprintf("%s with %s", links[i].Peer.Called(), links[i].At.Called())
-	}
-	return list(names)
+	return overview.Few(links, func(l *overview.UnusedLink) string { return l.Peer.Called() + " with " + l.At.Called() })
 }

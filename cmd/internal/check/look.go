@@ -77,7 +77,7 @@ func (l *looker) lookAtFolder(ctx context.Context) folderSeen {
 	if l.hanging {
 		return folderSeen{err: errHangs}
 	}
-	seen, err := within(ctx, folderPatience, l.folder)
+	seen, err := within(ctx, folderPatience, func() (folderSeen, error) { return l.folder(), nil })
 	if err != nil {
 		seen.err = err
 	}
@@ -230,22 +230,15 @@ func (l *looker) renewals(ctx context.Context, s *seen) {
 		l.stillListed(s)
 		return
 	}
-	type result struct {
-		survey file.Survey
-		err    error
-	}
-	now, err := within(ctx, folderPatience, func() (r result) {
-		r.survey, r.err = l.again()
-		return r
-	})
+	now, err := within(ctx, folderPatience, l.again)
 	if errors.Is(err, errHangs) {
 		l.hanging = true
 	}
-	if err != nil || now.err != nil {
+	if err != nil {
 		return // what was seen first stands
 	}
-	found := make(map[string]file.Found, len(now.survey.Files))
-	for _, f := range now.survey.Files {
+	found := make(map[string]file.Found, len(now.Files))
+	for _, f := range now.Files {
 		found[f.Name] = f
 	}
 	here := s.entries[:0]

@@ -13,6 +13,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 )
 
 // ill returns a bus with a warning, a note, and a name that monitoring systems would cut.
@@ -65,9 +66,7 @@ tags
 		t.Run(test.name, func(t *testing.T) {
 			s := ill()
 			var out bytes.Buffer
-			if err := test.c.write(&out, test.asJSON, s, judge(s)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, test.c.write(&out, test.asJSON, s, judge(s)))
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -83,9 +82,7 @@ func TestWhatHasChangedIsPrinted(t *testing.T) {
 	s.entries[0].Ended, s.entries[0].silent = true, time.Minute
 	now := judge(s)
 	var out bytes.Buffer
-	if err := writeChanges(&out, false, changes(noon, judge(before), now), summary(s, now)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, writeChanges(&out, false, changes(noon, judge(before), now), summary(s, now)))
 	want := `2026-11-23T12:00:00Z WARNING - 2 warnings (stale-entry, folder-slow), 2 of 2 entries answered
   gone note: same-name: felix-2: 2 instances have this name: I1, I2
       do: give each a --name of its own, so that operators can tell them apart

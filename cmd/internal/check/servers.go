@@ -4,6 +4,7 @@ package check
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,13 +55,7 @@ func (l *looker) stillListed(s *seen) {
 	for _, e := range entries {
 		there[e.Instance] = true
 	}
-	here := s.entries[:0]
-	for _, e := range s.entries {
-		if there[e.Entry.Instance] {
-			here = append(here, e)
-		}
-	}
-	s.entries = here
+	s.entries = slices.DeleteFunc(s.entries, func(e entrySeen) bool { return !there[e.Entry.Instance] })
 }
 
 // problems returns what was joined to err by errors.Join, or else err.

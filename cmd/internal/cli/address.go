@@ -28,15 +28,12 @@ type ListenPlace = options.Place
 //
 //   - also: beside listen, by the transports that they name.
 func Listening(listen Address, advertise []Announced, also []ListenPlace) bus.Listening {
-	l := bus.Listening{Listen: listen.AddrPort, Advertise: AddrPorts(advertise)}
+	l := bus.Listening{Listen: listen.AddrPort, Advertise: options.AddrPorts(advertise)}
 	for _, p := range also {
 		l.Also = append(l.Also, bus.Listener{Backend: p.Backend, Listen: p.At})
 	}
 	return l
 }
-
-// AddrPorts is that of package options.
-func AddrPorts(list []Announced) []netip.AddrPort { return options.AddrPorts(list) }
 
 // AnnouncedBy returns the addresses in the entry of an instance, whether the directory can
 // be reached or not.

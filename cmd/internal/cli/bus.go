@@ -11,12 +11,6 @@ import (
 	"tagbus/cmd/internal/options"
 )
 
-// CheckBus is that of package options.
-func CheckBus(bus string) error { return options.CheckBus(bus) }
-
-// NameBus is that of package options.
-func NameBus(err error) error { return options.NameBus(err) }
-
 // BusUser is implemented by Flags with a bus.
 type BusUser interface {
 	// BusOf returns the bus that the program looks for when it runs a command, nil if it
@@ -31,7 +25,7 @@ func checkBus(p Program, flags Flags, read *kong.Context) error {
 	if !ok {
 		return nil
 	}
-	err := CheckBus(user.BusOf(selected(read)))
+	err := options.CheckBus(user.BusOf(selected(read)))
 	if lacks := (*directory.UnknownSchemeError)(nil); errors.As(err, &lacks) {
 		return bySystem.handOver(p, lacks)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"tagbus/bus/directory"
+	"tagbus/cmd/internal/options"
+	"tagbus/internal/testkit"
 )
 
 func TestABusIsAFolderOrAURL(t *testing.T) {
@@ -34,7 +36,7 @@ func TestABusIsAFolderOrAURL(t *testing.T) {
 		{"nats://secret@a", "--bus: the URL has a user in it, whose password all users of the host would see: leave USER:PASSWORD@ out", directory.ErrInvalidURL},
 	}
 	for _, test := range tests {
-		switch err := CheckBus(test.bus); {
+		switch err := options.CheckBus(test.bus); {
 		case test.want == "" && err != nil:
 			t.Errorf("%s: got %v, want that it is right", test.bus, err)
 		case test.want != "" && (!errors.Is(err, test.is) || Text(err) != test.want):
@@ -50,9 +52,7 @@ func beside(t *testing.T, name string, others ...string) (path string) {
 	t.Helper()
 	folder := t.TempDir()
 	for _, n := range append(others, name) {
-		if err := os.WriteFile(filepath.Join(folder, n), nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(folder, n), nil, 0o700))
 	}
 	return filepath.Join(folder, name)
 }
@@ -60,9 +60,7 @@ func beside(t *testing.T, name string, others ...string) (path string) {
 func TestAProgramHandsOverToTheOneBesideIt(t *testing.T) {
 	lacks := &directory.UnknownSchemeError{Scheme: "etcds", URL: "etcds://a/x"}
 	link := beside(t, "publisher")
-	if err := os.Symlink("publisher", link+"-etcd"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("publisher", link+"-etcd"))
 	const install = ": install the package tagbus-etcd"
 	tests := []struct {
 		name    string

@@ -125,14 +125,8 @@ func (c *Common) CheckBusless() error {
 	if d := c.Expiry; d != nil && *d < minExpiry {
 		errs = append(errs, fmt.Errorf("--expiry: got %v, want at least %v", *d, minExpiry))
 	}
-	if err := CheckEntries(c.MaxEntries); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, options.CheckEntries(c.MaxEntries))...)
 }
-
-// CheckEntries is that of package options.
-func CheckEntries(n int) error { return options.CheckEntries(n) }
 
 // BusOf implements BusUser.
 func (c *Common) BusOf(any) string { return c.Bus }

@@ -3,11 +3,8 @@
 package cli_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -85,19 +82,10 @@ func TestParseCommand(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "tool.toml")
-			if err := os.WriteFile(path, []byte(test.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for variable := range strings.FieldsSeq(test.env) {
-				name, value, _ := strings.Cut(variable, "=")
-				t.Setenv(name, value)
-			}
-			var out, errs bytes.Buffer
 			var flags several
-			args := strings.Fields(strings.ReplaceAll(test.args, "FILE", path))
-			command, name, code, run := cli.ParseCommand(cli.Program{Name: "tool"}, &flags, args, cli.Streams{Out: &out, Err: &errs})
-			got := strings.TrimSuffix(strings.ReplaceAll(errs.String(), path, "FILE"), "\n")
+			args, streams, said := given(t, test.file, test.env, test.args)
+			command, name, code, run := cli.ParseCommand(cli.Program{Name: "tool"}, &flags, args, streams)
+			got := strings.TrimSuffix(said(), "\n")
 			if run {
 				l := &flags.Look
 				got = fmt.Sprintf("%s: bus %q name %q count %d watch %v %t", name, flags.Bus, l.Name, l.Count, l.Watch.Every(), l.Verb)
@@ -156,18 +144,10 @@ func TestACommandWithinACommand(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "tool.toml")
-			if err := os.WriteFile(path, []byte(test.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if name, value, ok := strings.Cut(test.env, "="); ok {
-				t.Setenv(name, value)
-			}
-			var out, errs bytes.Buffer
 			var flags nested
-			args := strings.Fields(strings.ReplaceAll(test.args, "FILE", path))
-			_, name, _, run := cli.ParseCommand(cli.Program{Name: "tool"}, &flags, args, cli.Streams{Out: &out, Err: &errs})
-			got := strings.TrimSuffix(strings.ReplaceAll(errs.String(), path, "FILE"), "\n")
+			args, streams, said := given(t, test.file, test.env, test.args)
+			_, name, _, run := cli.ParseCommand(cli.Program{Name: "tool"}, &flags, args, streams)
+			got := strings.TrimSuffix(said(), "\n")
 			if run {
 				got = fmt.Sprintf("%s: name %q count %d", name, flags.Deep.Look.Name, flags.Deep.Look.Count)
 			}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tagbus/internal/testkit"
 )
 
 // TestOddConfigurationFilesAreRefused, by a look at their bytes: the parser takes minutes for
@@ -36,9 +38,7 @@ func TestOddConfigurationFilesAreRefused(t *testing.T) {
 			path := test.text
 			if !strings.HasPrefix(path, "/dev/") {
 				path = filepath.Join(t.TempDir(), "f.toml")
-				if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.WriteFile(path, []byte(test.text), 0o600))
 			}
 			_, err := readConfigFile(path, map[string][]string{"": {"bus"}})
 			if err == nil || !strings.HasSuffix(err.Error(), test.want) {
@@ -53,9 +53,7 @@ func TestOddConfigurationFilesAreRefused(t *testing.T) {
 func TestConfigurationFilesOfOtherSystems(t *testing.T) {
 	long := strings.Repeat("  '10.0.0.1 = [::1]',\r\n", 400)
 	path := filepath.Join(t.TempDir(), "f.toml")
-	if err := os.WriteFile(path, []byte("\xef\xbb\xbfbus = 'a.b.c'\r\n[hz]\r\ntags = [\r\n"+long+"]\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte("\xef\xbb\xbfbus = 'a.b.c'\r\n[hz]\r\ntags = [\r\n"+long+"]\r\n"), 0o600))
 	f, err := readConfigFile(path, map[string][]string{"": {"bus"}, "hz": {"tags"}})
 	if err != nil || f.settings["bus"].value != "a.b.c" || !strings.HasPrefix(f.settings["hz.tags"].value, "10.0.0.1 = [::1],") {
 		t.Errorf("got %.200v and %v", f.settings, err)
@@ -69,9 +67,7 @@ func TestMistakesOfAConfigurationFileAreFew(t *testing.T) {
 	for i := range 900 {
 		fmt.Fprintf(&text, "k%d = 1\n", i)
 	}
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(text.String()), 0o600))
 	_, err := readConfigFile(path, map[string][]string{"": {"bus"}})
 	if got := strings.Count(fmt.Sprint(err), "\n") + 1; got != maxConfigErrors+1 {
 		t.Errorf("got %d lines, want %d: %v", got, maxConfigErrors+1, err)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"tagbus/internal/stuck"
+	"tagbus/internal/filewatch"
 )
 
 // configFile is a file with values of flags. Its keys are their names; flags of a command
@@ -118,17 +117,12 @@ func (f *configFile) set(text []byte, table, name string, value any, known map[s
 const maxConfigBytes = 1 << 20
 
 // readSmall reads a file, which may be a device without end.
-func readSmall(path string) (text []byte, err error) {
-	file, err := stuck.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
-	if err == nil && len(text) > maxConfigBytes {
+func readSmall(path string) ([]byte, error) {
+	file, err := filewatch.Read(path, maxConfigBytes)
+	if large := (*filewatch.SizeError)(nil); errors.As(err, &large) {
 		err = fmt.Errorf("%s: has more than 1 MiB: want a file with values of flags", path)
 	}
-	return text, err
+	return file.Data, err
 }
 
 // at names a line of the file; 0: the file.

@@ -111,7 +111,7 @@ func (c *Console) failure(err error) queued {
 func (c *Console) Summary(sum fmt.Stringer) {
 	c.saySignal()
 	c.sayNotShown()
-	c.put(c.record(slog.LevelInfo, "summary", figures(sum), "%s", sum.String()))
+	c.put(c.record(slog.LevelInfo, "summary", Fields(sum), "%s", sum.String()))
 }
 
 func (c *Console) record(level slog.Level, kind string, fields []slog.Attr, format string, args ...any) queued {

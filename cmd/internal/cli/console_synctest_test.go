@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/testkit/pty"
 )
 
 // A command whose standard error was not read never came to its end.
@@ -130,7 +131,7 @@ func TestNoLiveLine(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			screen, program := openTerminal(t)
+			screen, program := pty.Open(t)
 			synctest.Test(t, func(t *testing.T) {
 				c := cli.NewConsole("tool", program, test.log)
 				c.Live(func() string {
@@ -144,7 +145,7 @@ func TestNoLiveLine(t *testing.T) {
 				}
 				test.want = strings.ReplaceAll(test.want, "TIME", time.Now().Format("15:04:05"))
 			})
-			if got := readUntil(t, screen, "\n"); got != test.want {
+			if got := pty.ReadUntil(t, screen, "\n"); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// figures returns what a struct is in JSON as fields, in their order.
-func figures(v any) []slog.Attr {
+// Fields returns what a struct is in JSON as fields of a record, in their order.
+func Fields(v any) []slog.Attr {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return []slog.Attr{slog.String("cause", err.Error())}

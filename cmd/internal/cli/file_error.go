@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"tagbus/internal/sizelimit"
+	"tagbus/internal/stuck"
 )
 
 // FileError returns an error of a file in the words of a person: with the name that the file
@@ -23,6 +24,14 @@ func FileError(name string, err error) error {
 		return sizelimit.Explain(err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: make room, or choose a file elsewhere", err)
+	}
+	return err
+}
+
+// CloseNew closes a file that was made, and removes it after an error, which it returns.
+func CloseNew(f *stuck.File, err error) error {
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(Removed(f.Name(), err), stuck.Remove(f.Name()))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"tagbus/bus/directory"
+	"tagbus/cmd/internal/options"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 )
@@ -40,7 +41,7 @@ var bySystem = starter{os.Executable, os.Args, syscall.Exec}
 func (s starter) handOver(p Program, lacks *directory.UnknownSchemeError) error {
 	kind, known := kinds[lacks.Scheme]
 	if !known {
-		return NameBus(lacks)
+		return options.NameBus(lacks)
 	}
 	family, _, _ := strings.Cut(p.Name, " ") // without a command
 	other := family + "-" + kind

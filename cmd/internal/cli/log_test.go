@@ -16,6 +16,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/testkit"
 )
 
 func TestTheFlagsOfTheLog(t *testing.T) {
@@ -47,14 +48,10 @@ func TestTheFlagsOfTheLog(t *testing.T) {
 // TestALogOfTheJournal: systemd says in JOURNAL_STREAM what it reads.
 func TestALogOfTheJournal(t *testing.T) {
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer reader.Close()
 	var st syscall.Stat_t
-	if err := syscall.Fstat(int(writer.Fd()), &st); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Fstat(int(writer.Fd()), &st))
 	t.Setenv("JOURNAL_STREAM", fmt.Sprintf("%d:%d", st.Dev, st.Ino))
 	say := func(out *os.File, log cli.Log) {
 		c := cli.NewConsole("tool", out, log)
@@ -76,9 +73,7 @@ func TestALogOfTheJournal(t *testing.T) {
 	}
 
 	file, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	say(file, cli.Log{}) // the service has redirected its standard error
 	text, err := os.ReadFile(file.Name())
@@ -101,9 +96,7 @@ func TestAConsoleIsSafeToLookAt(t *testing.T) {
 			c.Fail(errors.New(hostile))
 			c.Logger().With(hostile, hostile).WithGroup(hostile).Warn(hostile, hostile, errors.New(hostile))
 			c.Summary(text(hostile))
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.Close())
 			got := out.String()
 			if format == cli.LogText {
 				got = texts(t, got)

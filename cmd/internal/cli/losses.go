@@ -19,9 +19,6 @@ type LossCounts struct {
 	LeftOut    uint64 `json:"left_out"`   // by the policy, on purpose: not lost
 }
 
-// LossCountsOf returns the counts of l.
-func LossCountsOf(l bus.Losses) LossCounts { return LossCounts(l) }
-
 // Causes says by what messages were lost, for example "12 too slow, 3 with the
 // connection"; empty if none were.
 func Causes(l bus.Losses) string {

@@ -22,6 +22,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/testkit"
 )
 
 // serve starts a server on a free port and returns its URL.
@@ -30,9 +31,7 @@ func serve(t *testing.T, host string) (s *cli.MetricsServer, url string) {
 	var said string
 	common := cli.Common{Metrics: &cli.Address{AddrPort: netip.AddrPortFrom(netip.MustParseAddr(host), 0)}}
 	s, err := common.ServeMetrics("publisher", func(format string, args ...any) { said = fmt.Sprintf(format, args...) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	url, found := strings.CutPrefix(said, "metrics at ")
 	if !found {
 		t.Fatalf("got %q, want it to say where the metrics are", said)
@@ -44,18 +43,12 @@ func serve(t *testing.T, host string) (s *cli.MetricsServer, url string) {
 func get(t *testing.T, client *http.Client, method, url string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return response.StatusCode, string(body)
 }
 
@@ -77,9 +70,7 @@ func TestMetricsServer(t *testing.T) {
 			client := newClient(t)
 			gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "answer", Help: "h"})
 			gauge.Set(42)
-			if err := s.Register(gauge); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.Register(gauge))
 			if err := s.Register(gauge); err == nil {
 				t.Error("registered the same metrics twice, want an error")
 			}
@@ -110,9 +101,7 @@ func TestMetricsServer(t *testing.T) {
 func TestMetricsServerLeavesOutWhatIsBad(t *testing.T) {
 	s, url := serve(t, "127.0.0.1")
 	client := newClient(t)
-	if err := s.Register(badCollector{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Register(badCollector{}))
 	for range 2 { // the second tells of the first
 		code, body := get(t, client, http.MethodGet, url)
 		if code != http.StatusOK || !strings.Contains(body, "\ngo_goroutines ") {
@@ -142,9 +131,7 @@ func (badCollector) Collect(ch chan<- prometheus.Metric) {
 func TestMetricsServerDoesNotWaitForTheSlow(t *testing.T) {
 	s, url := serve(t, "127.0.0.1")
 	silent, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer silent.Close()
 	entered, release := make(chan struct{}), make(chan struct{})
 	if err := s.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "stuck", Help: "h"}, func() float64 {
@@ -205,13 +192,9 @@ func TestMetricsServerShowsTheState(t *testing.T) {
 		t.Errorf("got %+v, want one instance that was asked for 3 peers", p)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api+"events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	events, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer events.Body.Close()
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -235,9 +218,7 @@ func TestMetricsServerFailures(t *testing.T) {
 		t.Errorf("no server: got %v, want nil", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer listener.Close()
 	taken := cli.Address{AddrPort: listener.Addr().(*net.TCPAddr).AddrPort()}
 	_, err = (&cli.Common{Metrics: &taken}).ServeMetrics("publisher", nil)
@@ -254,9 +235,7 @@ func TestMetricsServerFailures(t *testing.T) {
 func TestMetricsOfALinkLocalAddress(t *testing.T) {
 	host := linkLocal(t)
 	var at cli.Address
-	if err := at.UnmarshalText([]byte("[" + host + "]:0")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, at.UnmarshalText([]byte("["+host+"]:0")))
 	s, url := serve(t, at.Addr().String())
 	if status, _ := get(t, newClient(t), http.MethodGet, url); status != http.StatusOK {
 		t.Errorf("got status %d from %s, want %d", status, url, http.StatusOK)
@@ -270,14 +249,10 @@ func TestMetricsOfALinkLocalAddress(t *testing.T) {
 func linkLocal(t *testing.T) string {
 	t.Helper()
 	interfaces, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, i := range interfaces {
 		addresses, err := i.Addrs()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, a := range addresses {
 			if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() == nil && ip.IP.IsLinkLocalUnicast() && i.Flags&net.FlagUp != 0 {
 				return ip.IP.String() + "%" + i.Name
@@ -295,14 +270,10 @@ func TestMetricsServerAnswersNoOtherSite(t *testing.T) {
 	client := newClient(t)
 	for _, path := range []string{"/metrics", "/healthz", "/api/v1/state", "/api/v1/bus", "/", "/nothing"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(url, "/metrics")+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		request.Host = "evil.example"
 		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("%s: got status %d, want %d", path, response.StatusCode, http.StatusMisdirectedRequest)
@@ -321,9 +292,7 @@ func TestMetricsServerHasFewConnections(t *testing.T) {
 	var silent []net.Conn
 	for range all {
 		c, err := net.Dial("tcp", s.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer c.Close()
 		silent = append(silent, c)
 	}
@@ -332,9 +301,7 @@ func TestMetricsServerHasFewConnections(t *testing.T) {
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for i, c := range silent[:all-most] { // behind the scrape all were accepted
-		if err := c.SetReadDeadline(deadline); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, c.SetReadDeadline(deadline))
 		if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("connection %d of %d: got %d bytes and %v, want the end", i, all, n, err)
 		}

@@ -16,23 +16,19 @@ import (
 
 // PrintJSON writes a summary as one line, safe to show.
 func PrintJSON(w io.Writer, v any) error {
-	line, err := JSONLine(v)
-	if err == nil {
-		_, err = io.WriteString(w, line)
-	}
-	if err != nil {
+	if err := WriteJSON(w, v); err != nil {
 		return fmt.Errorf("summary: %w", err)
 	}
 	return nil
 }
 
-// JSONLine returns v as one line with its line feed, safe to show.
-func JSONLine(v any) (string, error) {
+// WriteJSON writes v as one line, safe to show.
+func WriteJSON(w io.Writer, v any) error {
 	line, err := json.Marshal(v)
-	if err != nil {
-		return "", err
+	if err == nil {
+		_, err = io.WriteString(w, printableJSON(string(line))+"\n")
 	}
-	return printableJSON(string(line)) + "\n", nil
+	return err
 }
 
 // printableJSON escapes the characters that do harm on a terminal and that JSON

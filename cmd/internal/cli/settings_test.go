@@ -5,12 +5,15 @@ package cli_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
+	"tagbus/internal/testkit"
 )
 
 // more are flags of all forms.
@@ -27,7 +30,7 @@ type more struct {
 // values shows what the flags are.
 func (m *more) values() string {
 	return fmt.Sprintf("bus %q number %d advertise %v one %q other %q sure %t quiet %t duration %v metrics %v",
-		m.Bus, m.Number, cli.AddrPorts(m.Advertise), m.One, m.Other, m.Sure, m.Quiet, m.Duration, m.Metrics)
+		m.Bus, m.Number, options.AddrPorts(m.Advertise), m.One, m.Other, m.Sure, m.Quiet, m.Duration, m.Metrics)
 }
 
 // Check refuses a deep that is negative.
@@ -36,6 +39,22 @@ func (m *more) Check() error {
 		return fmt.Errorf("--deep: got %d, want 0 or more", m.Deep)
 	}
 	return m.Common.Check()
+}
+
+// given makes the file and the environment of a command line, in which FILE stands for the file.
+//
+//   - said: what was written to standard error.
+func given(t *testing.T, file, env, line string) (args []string, s cli.Streams, said func() string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tool.toml")
+	testkit.Must(t, os.WriteFile(path, []byte(file), 0o600))
+	for pair := range strings.FieldsSeq(strings.ReplaceAll(env, "FILE", path)) {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	var errs bytes.Buffer
+	said = func() string { return strings.ReplaceAll(errs.String(), path, "FILE") }
+	return strings.Fields(strings.ReplaceAll(line, "FILE", path)), cli.Streams{Out: io.Discard, Err: &errs}, said
 }
 
 func TestSettings(t *testing.T) {
@@ -103,19 +122,10 @@ func TestSettings(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "tool.toml")
-			if err := os.WriteFile(file, []byte(test.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for _, pair := range strings.Fields(strings.ReplaceAll(test.env, "FILE", file)) {
-				name, value, _ := strings.Cut(pair, "=")
-				t.Setenv(name, value)
-			}
-			var out, errs bytes.Buffer
 			flags := new(more)
-			args := strings.Fields(strings.ReplaceAll(test.args, "FILE", file))
-			_, run := cli.Parse(cli.Program{Name: "tool"}, flags, args, cli.Streams{Out: &out, Err: &errs})
-			got := strings.ReplaceAll(errs.String(), file, "FILE")
+			args, streams, said := given(t, test.file, test.env, test.args)
+			_, run := cli.Parse(cli.Program{Name: "tool"}, flags, args, streams)
+			got := said()
 			if run {
 				got = flags.values()
 			}

@@ -4,85 +4,36 @@ package cli_test
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/internal/testkit/pty"
 )
-
-// openTerminal returns both ends of a new pseudo-terminal.
-func openTerminal(t *testing.T) (screen, program *os.File) {
-	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { screen.Close() })
-	// Not screen.Fd, which would make reading it blind to deadlines.
-	raw, err := screen.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := 0
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		if failed = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); failed == nil {
-			number, failed = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
-		}
-	})
-	if err != nil || failed != nil {
-		t.Fatal(err, failed)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { program.Close() })
-	return screen, program
-}
-
-// readUntil reads the screen until it shows want, and returns what it has read.
-func readUntil(t *testing.T, screen *os.File, want string) string {
-	t.Helper()
-	if err := screen.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	shown, piece := "", make([]byte, 1000)
-	for !strings.Contains(shown, want) {
-		n, err := screen.Read(piece)
-		shown += string(piece[:n])
-		if err != nil {
-			t.Fatalf("got %q and %v, want %q", shown, err, want)
-		}
-	}
-	return shown
-}
 
 func TestLiveLineOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
-	screen, program := openTerminal(t)
+	screen, program := pty.Open(t)
 	c := cli.NewConsole("tool", program, cli.Log{})
 	c.Live(func() string { return "so far 7" })
-	readUntil(t, screen, "\r\x1b[Kso far 7\r\x1b[Kso far 7") // it is renewed
+	pty.ReadUntil(t, screen, "\r\x1b[Kso far 7\r\x1b[Kso far 7") // it is renewed
 	c.Say("a line")
 	// A line takes the place of the live one.
-	got := readUntil(t, screen, "a line\r\n")
+	got := pty.ReadUntil(t, screen, "a line\r\n")
 	if !regexp.MustCompile(`\r\x1b\[K\d\d:\d\d:\d\d tool: a line\r\n$`).MatchString(got) {
 		t.Errorf("got %q, want the live line cleared before the line", got)
 	}
 	c.Summary(text("summary"))
 	c.Close()
-	readUntil(t, screen, "tool: summary\r\n")
+	pty.ReadUntil(t, screen, "tool: summary\r\n")
 }
 
 // TestLinesOnATerminal: the level is named where a person has to look, in colour unless
@@ -101,7 +52,7 @@ func TestLinesOnATerminal(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("NO_COLOR", test.noColor)
 			t.Setenv("TERM", test.term)
-			screen, program := openTerminal(t)
+			screen, program := pty.Open(t)
 			c := cli.NewConsole("tool", program, cli.Log{LogLevel: cli.LogLevel(slog.LevelDebug)})
 			c.Tell(slog.LevelDebug, "", nil, "detail")
 			c.Say("said")
@@ -109,7 +60,7 @@ func TestLinesOnATerminal(t *testing.T) {
 			c.Fail(errors.New("broken"))
 			c.Summary(text("done"))
 			c.Close()
-			got := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(readUntil(t, screen, "done\r\n"), "")
+			got := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(pty.ReadUntil(t, screen, "done\r\n"), "")
 			if got != test.want {
 				t.Errorf("got\n%q, want\n%q", got, test.want)
 			}
@@ -121,13 +72,11 @@ func TestLinesOnATerminal(t *testing.T) {
 // more than a byte.
 func TestTheLiveLineFitsTheTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
-	screen, program := openTerminal(t)
-	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
+	screen, program := pty.Open(t)
+	pty.SetSize(t, program, 80, 24)
 	c := cli.NewConsole("tool", program, cli.Log{})
 	c.Live(func() string { return strings.Repeat("µ", 100) })
-	readUntil(t, screen, "\r\x1b[K"+strings.Repeat("µ", 79)+"\r\x1b[K")
+	pty.ReadUntil(t, screen, "\r\x1b[K"+strings.Repeat("µ", 79)+"\r\x1b[K")
 	c.Close()
 }
 
@@ -163,13 +112,13 @@ func TestACommandShowsWhatItWaitsFor(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			screen, program := openTerminal(t)
+			screen, program := pty.Open(t)
 			code := make(chan int, 1)
 			dir := t.TempDir() // they would find each other
 			want := strings.ReplaceAll(test.want, "DIR", dir)
 			args := append([]string{"--bus", dir, "--tags", "5", "--duration", "2s"}, strings.Fields(test.args)...)
 			go func() { code <- test.main(args, cli.Streams{Err: program}) }()
-			shown := readUntil(t, screen, want)
+			shown := pty.ReadUntil(t, screen, want)
 			if !regexp.MustCompile(`\r\x1b\[Kwaiting \d` + regexp.QuoteMeta(want)).MatchString(shown) {
 				t.Errorf("got %q, want a renewed line", shown)
 			}
@@ -195,11 +144,11 @@ func TestNoRenewedLine(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("TERM", test.term)
-			screen, program := openTerminal(t)
+			screen, program := pty.Open(t)
 			code := make(chan int, 1)
 			args := append([]string{"--bus", t.TempDir(), "--tags", "5", "--duration", "1100ms"}, strings.Fields(test.args)...)
 			go func() { code <- test.main(args, cli.Streams{In: program, Out: program, Err: program}) }()
-			if shown := readUntil(t, screen, "ended by duration\r\n"); strings.Contains(shown, "\x1b[K") {
+			if shown := pty.ReadUntil(t, screen, "ended by duration\r\n"); strings.Contains(shown, "\x1b[K") {
 				t.Errorf("got %q, want no renewed line", shown)
 			}
 			if got := <-code; got != cli.ExitDone {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/cmd/internal/completion"
+	"tagbus/internal/testkit"
 )
 
 // flags has a flag of each kind.
@@ -68,18 +69,14 @@ complete -c tool -l rate -x -d 'Messages per second'
 
 func TestScriptsHaveWhatTheFlagsSay(t *testing.T) {
 	parser, err := kong.New(new(flags), kong.Name("tool"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string]struct{ file, text string }{
 		"bash": {"tool", wantBash}, "zsh": {"_tool", wantZsh}, "fish": {"tool.fish", wantFish},
 	}
 	for _, shell := range completion.Shells {
 		t.Run(shell.Name, func(t *testing.T) {
 			var b strings.Builder
-			if err := shell.Write(&b, parser.Model); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, shell.Write(&b, parser.Model))
 			if got := shell.File("tool"); got != want[shell.Name].file {
 				t.Errorf("file: got %q, want %q", got, want[shell.Name].file)
 			}
@@ -213,22 +210,16 @@ complete -c tool -n '__fish_seen_subcommand_from other' -l input -r -F -d 'Read 
 
 func TestScriptsOfAProgramWithCommands(t *testing.T) {
 	parser, err := kong.New(new(tool), kong.Name("tool"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	other, err := kong.New(new(struct {
 		Input string `placeholder:"FILE" help:"Read it."`
 	}), kong.Name("other"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	parser.Model.Children[2].Flags = other.Model.Flags // as tagbus has those of publisher
 	want := map[string]string{"bash": wantBashOfCommands, "zsh": wantZshOfCommands, "fish": wantFishOfCommands}
 	for _, shell := range completion.Shells {
 		var b strings.Builder
-		if err := shell.Write(&b, parser.Model); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, shell.Write(&b, parser.Model))
 		if diff := cmp.Diff(want[shell.Name], b.String()); diff != "" {
 			t.Errorf("%s: want (-) and got (+) differ:\n%s", shell.Name, diff)
 		}

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,23 +22,20 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/convert"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 var (
 	start = time.Date(2026, 11, 24, 12, 0, 0, 123_456_789, time.UTC)
-	alice = &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA", Name: "alice", Host: "host1", PID: 11, Addr: netip.MustParseAddrPort("10.0.0.1:4001")}
+	alice = rectest.Alice
 	bob   = &bus.Peer{Instance: "BBBBBBBBBBBBBBBBBBBBBB", Name: `b,"ob`, Host: "host2", PID: 12, Addr: netip.MustParseAddrPort("[fe80::1%eth0]:4002")}
 )
 
@@ -45,10 +43,7 @@ var (
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
 func msg(ms int, p *bus.Peer, tag tags.Tag, counter uint64, status bus.Status, data string) recording.Record {
-	return recording.Record{Message: recording.Message{
-		Time:    at(ms),
-		Message: bus.Message{Tag: tag, Counter: counter, Status: status, Publisher: p, Data: []byte(data)},
-	}}
+	return rectest.Message(at(ms), bus.Message{Tag: tag, Counter: counter, Status: status, Publisher: p, Data: []byte(data)})
 }
 
 func event(ms int, e recording.Event) recording.Record {
@@ -151,31 +146,13 @@ func (b *bed) path(name string) string { return filepath.Join(b.dir, name) }
 // record writes a recording, with blocks of a size.
 func (b *bed) record(name string, blockBytes int, records ...recording.Record) {
 	b.Helper()
-	f, err := os.Create(b.path(name))
-	must(b, err)
-	w, err := recording.NewWriter(f, recording.Header{
-		ID: recording.ID{7}, Created: start, Host: "recorder1", Name: "rec", Version: "v1", Tags: tags.Of(1, 2, 3), Policy: "block",
-	}, recording.Config{BlockBytes: blockBytes})
-	must(b, err)
-	for _, r := range records {
-		if r.Event != nil {
-			must(b, w.AppendEvent(*r.Event))
-		} else {
-			must(b, w.Append(r.Time, &r.Message.Message))
-		}
-	}
-	must(b, w.Close())
-	must(b, f.Close())
+	rectest.Write(b, b.path(name), rectest.Header(7, start), recording.Config{BlockBytes: blockBytes}, slices.Values(records))
 }
 
 // read returns what is in a recording.
 func (b *bed) read(name string) (out []entry) {
 	b.Helper()
-	r, err := recording.Open(b.path(name))
-	must(b, err)
-	defer func() { must(b, r.Close()) }()
-	for rec, err := range r.Records(recording.Query{}) {
-		must(b, err)
+	for rec := range rectest.Read(b, b.path(name)) {
 		out = append(out, of(rec))
 	}
 	return out

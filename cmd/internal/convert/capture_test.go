@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tagbus/cmd/internal/convert"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/cmd/internal/record"
 	"tagbus/cmd/internal/units"
 	"tagbus/recording"
@@ -64,11 +65,8 @@ func TestCapturesWithATag(t *testing.T) {
 			t.Errorf("packet %d: got %+v in %+v, want %q at %v", i, p, got[i], want, when)
 		}
 	}
-	r, err := recording.Open(b.path("run.tbr"))
-	must(t, err)
-	defer func() { must(t, r.Close()) }()
-	if report, err := recording.Verify(r); err != nil || !report.Whole() {
-		t.Errorf("got %v, %v, want that it is whole", report, err)
+	if report := rectest.Verify(t, b.path("run.tbr")); !report.Whole() {
+		t.Errorf("got %v, want that it is whole", report)
 	}
 }
 

@@ -20,12 +20,14 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tagbus/cmd/internal/rec"
+	"tagbus/cmd/internal/tool"
 	"tagbus/recording"
 	"tagbus/tags"
 )
 
 // Command is the command line of convert.
 type Command struct {
+	tool.NoBus
 	Files    []string  `arg:"" name:"file" help:"Files of recordings, which are read together in the order of time; or captures in pcap or pcapng, which become a recording; or one durable log, as nats://HOST,HOST/STREAM, which becomes a recording, too (tagbus-bridge convert)."`
 	To       string    `placeholder:"FORMAT" help:"Format of the new file: mcap, pcapng, length32 or csv. Captures and logs become a recording, and need no --to."`
 	Out      string    `required:"" short:"o" placeholder:"FILE|-" help:"The new file, which must not exist; - is standard output. It is there only if all of it is."`
@@ -42,9 +44,6 @@ type Command struct {
 
 	format format
 }
-
-// NeedsBus implements tool.Busless.
-func (*Command) NeedsBus() bool { return false }
 
 // format is what the new file is.
 type format string

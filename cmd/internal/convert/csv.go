@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/printer"
 	"tagbus/internal/sanitize"
 	"tagbus/recording"
 )
@@ -37,9 +38,6 @@ func (d *Data) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// timeFormat is RFC 3339 with nanoseconds, always as long.
-const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
-
 // csvTitles are the columns. A gap has how many messages are missing as its count.
 const csvTitles = "time,kind,tag,publisher,instance,counter,status,length,data,count,cause,text\r\n"
 
@@ -63,7 +61,7 @@ func (s *csvSink) begin(at time.Time, kind string, tag []byte, p *bus.Peer) {
 		s.begun = true
 		s.row = append(s.row, csvTitles...)
 	}
-	s.row = at.UTC().AppendFormat(s.row, timeFormat)
+	s.row = at.UTC().AppendFormat(s.row, printer.TimeFormat)
 	s.row = append(s.row, ',')
 	s.row = append(s.row, kind...)
 	s.row = append(s.row, ',')

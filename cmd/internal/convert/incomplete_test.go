@@ -9,20 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/recording"
 	"tagbus/tags"
 )
-
-// report verifies a recording.
-func (b *bed) report(name string) *recording.Report {
-	b.Helper()
-	r, err := recording.Open(b.path(name))
-	must(b, err)
-	defer func() { must(b, r.Close()) }()
-	report, err := recording.Verify(r)
-	must(b, err)
-	return report
-}
 
 // hellos is a whole recording of 50 messages.
 func hellos() []recording.Record {
@@ -56,7 +46,7 @@ func TestWhatIsMissingGoesAlong(t *testing.T) {
 			b := newBed(t)
 			b.record("run.tbr", 256, hellos()...)
 			must(t, os.WriteFile(b.path("run.tbr"), test.change(b.file("run.tbr")), 0o600))
-			if whole := b.report("run.tbr").Whole(); whole != (test.why == "") {
+			if whole := rectest.Verify(b, b.path("run.tbr")).Whole(); whole != (test.why == "") {
 				t.Fatalf("got %v before, want %v", whole, test.why == "")
 			}
 			for _, to := range []string{"csv", "mcap", "pcapng"} {
@@ -74,7 +64,7 @@ func TestWhatIsMissingGoesAlong(t *testing.T) {
 			if test.why == "" {
 				differ(t, b.read("run.tbr"), b.read("back.tbr"))
 			}
-			if back := b.report("back.tbr"); back.Whole() != (test.why == "") || !strings.Contains(back.String(), test.why) {
+			if back := rectest.Verify(b, b.path("back.tbr")); back.Whole() != (test.why == "") || !strings.Contains(back.String(), test.why) {
 				t.Errorf("got %v, want %s in it", back, test.why)
 			}
 		})
@@ -105,7 +95,7 @@ func TestAPacketIsMissing(t *testing.T) {
 	if r := b.run("run.pcapng", "--out", "back.tbr"); r.status != 1 || !strings.Contains(r.said, "packet 51: ") {
 		t.Errorf("got status %d and %s, want 1 and the packet", r.status, r.said)
 	}
-	if back := b.report("back.tbr"); back.Whole() || !strings.Contains(back.String(), "1 packets or more could not be read") {
+	if back := rectest.Verify(b, b.path("back.tbr")); back.Whole() || !strings.Contains(back.String(), "1 packets or more could not be read") {
 		t.Errorf("got %v, want that a packet is missing", back)
 	}
 }
@@ -141,7 +131,7 @@ func TestAPartThatIsNotThere(t *testing.T) {
 		between, back := fmt.Sprintf("%d.pcapng", i), fmt.Sprintf("back%d.tbr", i)
 		b.run(append(test.files, "--to", "pcapng", "--out", between)...)
 		b.run(between, "--out", back)
-		if report := b.report(back); report.Whole() != (test.why == "") || !strings.Contains(report.String(), test.why) {
+		if report := rectest.Verify(b, b.path(back)); report.Whole() != (test.why == "") || !strings.Contains(report.String(), test.why) {
 			t.Errorf("%q: got %v, want %s in it", test.files, report, test.why)
 		}
 	}

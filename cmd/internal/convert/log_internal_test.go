@@ -7,34 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 )
 
 // An internal test: a hand-over ends the process.
 
 // parse reads a command line.
-func parse(t *testing.T, line string) *Command {
-	t.Helper()
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(strings.Fields(line)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Check(); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // TestALogIsConvertedByTheBridge with the flags that it has use for.
 func TestALogIsConvertedByTheBridge(t *testing.T) {
-	c := parse(t, "nats://a,b/RUN --out x.tbr --codec zstd --tags 0x10-0x1f --from 2026-11-24T09:30:00.5Z --until 2026-11-24T10:30:00+01:00")
+	c := tooltest.MustRead[Command](t, "nats://a,b/RUN --out x.tbr --codec zstd --tags 0x10-0x1f --from 2026-11-24T09:30:00.5Z --until 2026-11-24T10:30:00+01:00")
 	if aLog, err := c.aLog(); !aLog || err != nil {
 		t.Errorf("got %t, %v, want a log", aLog, err)
 	}
@@ -55,7 +38,7 @@ func TestALogIsConvertedByTheBridge(t *testing.T) {
 		"nats://a/RUN --out x --from 2026-11-24":       "tagbus-bridge reads durable logs, which is not beside ",
 		"tls://a/RUN --out x --until 2026-11-24T09:30": "install the package tagbus-bridge",
 	} {
-		err := parse(t, line).Run(t.Context(), &tool.Env{Flags: new(tool.Flags)})
+		err := tooltest.MustRead[Command](t, line).Run(t.Context(), &tool.Env{Flags: new(tool.Flags)})
 		if err == nil || !strings.Contains(err.Error(), want) || tool.Code(err) != cli.ExitUsage {
 			t.Errorf("%s: got %v, want %q and status %d", line, err, want, cli.ExitUsage)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/payload"
@@ -253,7 +254,7 @@ type eventObject struct {
 
 func (s *mcapSink) event(e *recording.Event) error {
 	o := eventObject{
-		Time: e.Time.UTC().Format(timeFormat), Kind: e.Kind.String(), Publisher: publisherOf(e.Peer),
+		Time: e.Time.UTC().Format(printer.TimeFormat), Kind: e.Kind.String(), Publisher: publisherOf(e.Peer),
 		Tags: e.Tags.String(), Failed: e.Failed, Text: strings.ToValidUTF8(e.Text, "?"),
 	}
 	if e.Kind == recording.Gap || e.Kind == recording.Position {

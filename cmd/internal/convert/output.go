@@ -83,11 +83,11 @@ func (o *output) close(err error) error {
 	if err == nil {
 		err = o.Flush()
 	}
-	if o.file == nil {
+	switch {
+	case o.file == nil:
 		return err
+	case o.created:
+		return cli.CloseNew(o.file, err)
 	}
-	if err = errors.Join(err, o.file.Close()); err != nil && o.created {
-		err = errors.Join(cli.Removed(o.file.Name(), err), stuck.Remove(o.file.Name()))
-	}
-	return err
+	return errors.Join(err, o.file.Close())
 }

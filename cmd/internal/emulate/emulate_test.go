@@ -198,9 +198,7 @@ func TestCountersThatTheBusPassesOverMustBeReported(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			g, v := emulate.NewGenerator(sizes(t, "20")), new(emulate.Verifier)
 			for _, counter := range test.counters {
-				if err := v.Check(bus.Message{Tag: 5, Counter: counter, Data: g.Next(counter), Publisher: &bus.Peer{Instance: "a"}}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, v.Check(bus.Message{Tag: 5, Counter: counter, Data: g.Next(counter), Publisher: &bus.Peer{Instance: "a"}}))
 			}
 			err := v.Compare("a", 5, test.reported)
 			if errors.Is(err, emulate.ErrMissing) != (test.want > 0) || v.Missing != test.want {
@@ -221,9 +219,7 @@ func TestStamps(t *testing.T) {
 			plain := bytes.Clone(g.Next(1))
 			g.Stamp()
 			for counter := uint64(2); counter < 5; counter++ {
-				if err := v.Check(bus.Message{Tag: 5, Counter: counter, Data: g.Next(counter), Publisher: &bus.Peer{Instance: "a"}}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, v.Check(bus.Message{Tag: 5, Counter: counter, Data: g.Next(counter), Publisher: &bus.Peer{Instance: "a"}}))
 			}
 			if got := v.Latency.Total(); got.Messages != test.want || got.Max < 0 || got.Max > time.Minute {
 				t.Errorf("got %+v, want %d messages", got, test.want)
@@ -271,9 +267,7 @@ func TestNothingIsAllocatedPerMessage(t *testing.T) {
 	counter := uint64(0)
 	got := testing.AllocsPerRun(1000, func() {
 		counter++
-		if err := v.Check(bus.Message{Tag: 1, Counter: counter, Data: g.Next(counter), Publisher: peer}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, v.Check(bus.Message{Tag: 1, Counter: counter, Data: g.Next(counter), Publisher: peer}))
 	})
 	if got != 0 {
 		t.Errorf("got %v allocations per message, want 0", got)
@@ -287,9 +281,7 @@ func BenchmarkGenerateAndCheck(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(sizes(b, size).Max))
 			for counter := uint64(1); b.Loop(); counter++ {
-				if err := v.Check(bus.Message{Tag: 1, Counter: counter, Data: g.Next(counter), Publisher: peer}); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, v.Check(bus.Message{Tag: 1, Counter: counter, Data: g.Next(counter), Publisher: peer}))
 			}
 		})
 	}

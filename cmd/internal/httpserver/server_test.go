@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tagbus/cmd/internal/httpserver"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,9 +51,7 @@ func newBed(t *testing.T, connections int) *bed {
 	})
 	s := httpserver.New(httpserver.Config{Handler: mux, Connections: connections, Patience: time.Minute, Idle: time.Minute})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	b.addr = l.Addr().String()
 	ended := make(chan error)
 	go func() { ended <- s.Serve(&listener{l, b.accepts}) }()
@@ -76,14 +75,10 @@ type client struct {
 func (b *bed) dial() *client {
 	b.t.Helper()
 	c, err := net.Dial("tcp", b.addr)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.Must(b.t, err)
 	<-b.accepts
 	b.t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.Must(b.t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	return &client{b, c, bufio.NewReader(c)}
 }
 

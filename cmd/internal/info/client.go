@@ -59,7 +59,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 	}
 	if l.env.JSON {
 		object := clientObject{
-			candidate: candidate{roleOf(e), e.Instance, e.Name, e.Host, e.PID}, Backend: e.Backend, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), Since: e.Since,
+			candidate: candidate{overview.RoleOf(e), e.Instance, e.Name, e.Host, e.PID}, Backend: e.Backend, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), Since: e.Since,
 			Lacking: instances(stands.Lacking), Untold: instances(stands.Untold),
 		}
 		if unasked == nil {
@@ -68,7 +68,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 		return errors.Join(table.New(out, true).Row(object), unasked)
 	}
 	p := page{out}
-	p.head(name(e.Name, e.Instance), roleOf(e), e.Host, e.PID)
+	p.head(name(e.Name, e.Instance), overview.RoleOf(e), e.Host, e.PID)
 	p.say("instance", "%s", e.Instance)
 	p.clientEntry(e, o.Time)
 	p.contact(e, &stands)
@@ -100,7 +100,7 @@ func instances(rows []*overview.Row) (all []string) {
 
 // contact writes to what a client is not connected to, of what has a tag that it wants.
 func (p page) contact(e *directory.Entry, c *overview.Contact) {
-	other := peerWord(roleOf(e))
+	other := peerWord(overview.RoleOf(e))
 	switch {
 	case len(c.Connected) > 0:
 	case len(c.Untold) > 0:

@@ -21,6 +21,7 @@ import (
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -121,7 +122,7 @@ func (l *looker) ambiguous(out io.Writer, found []directory.Entry) error {
 	var all []candidate
 	for i := range found {
 		e := &found[i]
-		all = append(all, candidate{roleOf(e), e.Instance, e.Name, e.Host, e.PID})
+		all = append(all, candidate{overview.RoleOf(e), e.Instance, e.Name, e.Host, e.PID})
 	}
 	return l.choose(out, all)
 }
@@ -133,7 +134,7 @@ func (l *looker) choose(out io.Writer, all []candidate) error {
 	fmt.Fprintf(l.env.Err, "%d are called %s: name one of them by its instance\n", len(all), sanitize.Text(l.of))
 	t := table.New(out, l.env.JSON, table.Text("INSTANCE"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID"))
 	for _, c := range all {
-		if err := t.Row(c, c.Instance, string(c.Role), c.Host, number(c.PID)); err != nil {
+		if err := t.Row(c, c.Instance, string(c.Role), c.Host, units.FormatKnown(c.PID)); err != nil {
 			return err
 		}
 	}
@@ -155,7 +156,7 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 		err := table.New(out, true).Row(struct {
 			candidate
 			Error string `json:"error"`
-		}{candidate{roleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID}, cli.Text(r.Err)})
+		}{candidate{overview.RoleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID}, cli.Text(r.Err)})
 		return errors.Join(err, &tool.StatusError{Code: cli.ExitFailed})
 	case r.State == nil:
 		writeEntry(out, &r.Entry, o.Time)
@@ -234,14 +235,6 @@ func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
 		text += fmt.Sprintf(" (%d of %d could not be asked for theirs)", unknown, len(o.Rows))
 	}
 	return errors.New(text)
-}
-
-// roleOf returns the role of an entry as states have it.
-func roleOf(e *directory.Entry) state.Role {
-	if e.Role == directory.Publisher {
-		return state.Publisher
-	}
-	return state.Role(e.Role)
 }
 
 // name returns what people call an instance.

@@ -20,20 +20,7 @@ import (
 )
 
 // peerWord returns what the peers of a role are, for a title.
-func peerWord(role state.Role) string {
-	switch role {
-	case state.Publisher:
-		return "subscriber"
-	case state.Subscriber:
-		return "publisher"
-	case state.Receiver:
-		return "sender"
-	case state.Sender:
-		return "receiver"
-	default:
-		return "peer"
-	}
-}
+func peerWord(role state.Role) string { return cmp.Or(string(overview.Opposite(role)), "peer") }
 
 // peers writes the peers of an instance, and what was lost to which.
 //
@@ -60,7 +47,7 @@ func (p page) peers(r *overview.Row, clients map[string]*state.State) {
 	p.cutOff("CUT OFF", append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
 	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Whole("HEARD"))
 	for _, g := range s.Gone {
-		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatCount(g.Unconfirmed), units.FormatAgo(s.Time, g.Heard))
+		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, units.FormatKnown(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatCount(g.Unconfirmed), units.FormatAgo(s.Time, g.Heard))
 	}
 	p.table(t)
 }
@@ -141,7 +128,7 @@ func addLanes(t *table.Table, called string, by *state.State, p *state.Peer) {
 		if by.Sending != nil {
 			unconfirmed = units.FormatCount(l.Unconfirmed)
 		}
-		_ = t.Row(nil, called, p.Host, number(p.PID), p.Backend, l.Policy, queued, limit,
+		_ = t.Row(nil, called, p.Host, units.FormatKnown(p.PID), p.Backend, l.Policy, queued, limit,
 			units.FormatCount(l.Messages), units.FormatCount(l.LeftOut), units.FormatCount(state.Lost(l.Losses)), unconfirmed,
 			stalled, units.FormatAgo(by.Time, p.Heard), rtt, resent)
 	}
@@ -195,12 +182,6 @@ func tagColumns(first table.Column) []table.Column {
 //
 //   - by: which tells of it. One that receives counts messages and losses alone.
 func addTag(t *table.Table, first string, by *state.State, tag *state.Tag) {
-	rate := func(r *float64, unit float64) string {
-		if r == nil {
-			return ""
-		}
-		return units.FormatFigure(*r / unit)
-	}
 	bytes, peers, last, leftOut, lost := "", "", "", "", ""
 	if by.Sending != nil {
 		bytes, peers = units.FormatBytes(float64(tag.PayloadBytes)), units.FormatCount(uint64(tag.Peers))
@@ -209,5 +190,6 @@ func addTag(t *table.Table, first string, by *state.State, tag *state.Tag) {
 	if !tag.LossesUnknown {
 		leftOut, lost = units.FormatCount(tag.LeftOut), units.FormatCount(state.Lost(tag.Losses))
 	}
-	_ = t.Row(nil, first, units.FormatCount(tag.Messages), bytes, rate(tag.MessageRate, 1), rate(tag.ByteRate, 1e6), peers, leftOut, lost, last)
+	_ = t.Row(nil, first, units.FormatCount(tag.Messages), bytes, units.FormatKnownFigure(tag.MessageRate, 1),
+		units.FormatKnownFigure(tag.ByteRate, 1e6), peers, leftOut, lost, last)
 }

@@ -38,13 +38,13 @@ func (p page) say(what, format string, args ...any) {
 
 // head writes the first line.
 func (p page) head(called string, role state.Role, host string, pid int) {
-	fmt.Fprintf(p.out, "%s: %s on %s, pid %s\n", sanitize.Text(called), sanitize.Text(string(role)), sanitize.Text(cmp.Or(host, "an unknown host")), cmp.Or(number(pid), "unknown"))
+	fmt.Fprintf(p.out, "%s: %s on %s, pid %s\n", sanitize.Text(called), sanitize.Text(string(role)), sanitize.Text(cmp.Or(host, "an unknown host")), cmp.Or(units.FormatKnown(pid), "unknown"))
 }
 
 // writeEntry writes what the directory knows.
 func writeEntry(out io.Writer, e *directory.Entry, now time.Time) {
 	p := page{out}
-	p.head(name(e.Name, e.Instance), roleOf(e), e.Host, e.PID)
+	p.head(name(e.Name, e.Instance), overview.RoleOf(e), e.Host, e.PID)
 	p.say("instance", "%s", e.Instance)
 	p.entry(e, now)
 }
@@ -189,11 +189,3 @@ func lost(losses []state.Loss) string {
 }
 
 func percent(share float64) string { return strconv.Itoa(int(share*100+0.5)) + " %" }
-
-// number returns a number, and "" of 0, which is unknown.
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}

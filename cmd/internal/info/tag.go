@@ -63,7 +63,7 @@ func tagJSON(out io.Writer, tag tags.Tag, rows []overview.Row) error {
 	t := table.New(out, true)
 	for i := range rows {
 		r := &rows[i]
-		object := tagObject{Role: roleOf(&r.Entry), Instance: r.Entry.Instance, Name: r.Entry.Name, Host: r.Entry.Host, Tag: of(r.State, tag)}
+		object := tagObject{Role: overview.RoleOf(&r.Entry), Instance: r.Entry.Instance, Name: r.Entry.Name, Host: r.Entry.Host, Tag: of(r.State, tag)}
 		if r.Err != nil {
 			object.Error = cli.Text(r.Err)
 		}
@@ -97,7 +97,7 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 	var failed error
 	for i := range o.Rows {
 		r := &o.Rows[i]
-		if roleOf(&r.Entry) == state.Publisher {
+		if overview.RoleOf(&r.Entry) == state.Publisher {
 			publishers++
 		}
 		called := name(r.Entry.Name, r.Entry.Instance)

@@ -7,7 +7,6 @@ package info
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -18,11 +17,8 @@ import (
 	"tagbus/internal/sanitize"
 )
 
-// What a table of transports that are not used has at most.
-const (
-	mostReasons = 8
-	mostNamed   = 4
-)
+// mostReasons is what a table of transports that are not used has at most.
+const mostReasons = 8
 
 // telling returns the answers of the subscribers that may say why they do not use a better
 // transport.
@@ -47,22 +43,10 @@ func (p page) unused(rows []overview.Row, clients map[string]*state.State, who f
 			_ = t.Row(nil, fmt.Sprintf("%d more reasons", len(groups)-i))
 			break
 		}
-		_ = t.Row(nil, g.Backend, g.Via, units.FormatCount(uint64(len(g.Links))), cli.Words(g.Reason), few(g.Links, who))
+		_ = t.Row(nil, g.Backend, g.Via, units.FormatCount(uint64(len(g.Links))), cli.Words(g.Reason),
+			overview.Few(g.Links, func(l *overview.UnusedLink) string { return sanitize.Text(who(l)) }))
 	}
 	p.table(t)
-}
-
-// few names the first of some connections.
-func few(links []overview.UnusedLink, who func(*overview.UnusedLink) string) string {
-	var names []string
-	for i := range links {
-		if i == mostNamed {
-			names = append(names, fmt.Sprintf("%d more", len(links)-i))
-			break
-		}
-		names = append(names, sanitize.Text(who(&links[i])))
-	}
-	return strings.Join(names, ", ")
 }
 
 // unusedOf writes the same of one subscriber, as its publishers know it.

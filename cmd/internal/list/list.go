@@ -52,10 +52,7 @@ func (c *Command) Check() error {
 	if orders[c.Sort] == nil {
 		errs = append(errs, fmt.Errorf("--sort: got %q, want name, rate, bytes, lost or since", c.Sort))
 	}
-	if c.Head < 0 {
-		errs = append(errs, fmt.Errorf("--head: got %d, want 1 or more", c.Head))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, tool.CheckHead(c.Head))...)
 }
 
 // anyRole is the value of --role for all of them.
@@ -156,16 +153,8 @@ func (l *lister) keep(e *directory.Entry) bool {
 		ok, _ := path.Match(pattern, text) // Check has seen the pattern
 		return pattern == "" || ok
 	}
-	return (l.Role == "" || l.Role == anyRole || l.Role == string(roleOf(e))) && matches(l.Name, e.Name) && matches(l.Host, e.Host) &&
+	return (l.Role == "" || l.Role == anyRole || l.Role == string(overview.RoleOf(e))) && matches(l.Name, e.Name) && matches(l.Host, e.Host) &&
 		(l.Tags.IsEmpty() || l.Tags.Intersects(e.Tags))
-}
-
-// roleOf returns the role of an entry as states have it.
-func roleOf(e *directory.Entry) state.Role {
-	if e.Role == directory.Publisher {
-		return state.Publisher
-	}
-	return state.Role(e.Role)
 }
 
 // show writes a look.
@@ -186,10 +175,7 @@ func (l *lister) show(out io.Writer, o overview.Overview) error {
 		fmt.Fprintf(notes, "%s\n", cli.Text(err))
 		return nil
 	}
-	shown := rows
-	if l.Head > 0 && l.Head < len(rows) {
-		shown = rows[:l.Head]
-	}
+	shown := tool.First(rows, l.Head)
 	if err := l.write(out, o.Time, shown); err != nil {
 		return err
 	}

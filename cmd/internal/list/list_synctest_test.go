@@ -21,6 +21,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -87,9 +88,7 @@ func listed(t *testing.T, c Command, asJSON bool, f *folder, asker overview.Aske
 	if c.Sort == "" {
 		c.Sort = "name"
 	}
-	if err := c.Check(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Check())
 	var o, n bytes.Buffer
 	env := &tool.Env{
 		Flags:   &tool.Flags{Bus: "/run/bus", Timeout: time.Second, JSON: asJSON},
@@ -107,9 +106,7 @@ func listed(t *testing.T, c Command, asJSON bool, f *folder, asker overview.Aske
 
 func TestList(t *testing.T) {
 	set, err := tags.ParseSet("0x100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	asker := grown{"a1": 1250, "c3": 20}
 	tests := []struct {
 		name       string
@@ -277,9 +274,7 @@ func TestABusOfTheDeadIsNotEmpty(t *testing.T) {
 	var out, notes bytes.Buffer
 	l := &lister{Command: &Command{Sort: "name"}, env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus"}, Streams: cli.Streams{Out: &out, Err: &notes}}}
 	o := overview.Overview{Time: time.Now(), Dead: []overview.Dead{{Entry: announced("D1", "felix-09", "pc-1", "1-16", directory.Publisher, 0), Why: "its process has ended and has left its entry"}}}
-	if err := l.show(&out, o); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.show(&out, o))
 	if want := "/run/bus has no program that lives\nfelix-09 on pc-1: it has gone without a word: its process has ended and has left its entry\n"; notes.String() != want {
 		t.Errorf("got %q, want %q", notes.String(), want)
 	}

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -112,7 +111,7 @@ func (l *lister) rows(o overview.Overview) []row {
 func rowOf(r *overview.Row) row {
 	e := &r.Entry
 	all := row{
-		Role: roleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
+		Role: overview.RoleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
 		Addresses: e.Addresses, Ways: e.Ways, backends: overview.Backends(e), Monitor: e.Monitor, Mirror: e.Mirror, Tags: sanitize.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}
@@ -165,7 +164,7 @@ func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 	t := table.New(out, l.env.JSON, columns...)
 	for i := range rows {
 		r := &rows[i]
-		cells := []string{r.called(), string(r.Role), r.Host, pid(r.PID)}
+		cells := []string{r.called(), string(r.Role), r.Host, units.FormatKnown(r.PID)}
 		if l.verbose() {
 			cells = append(cells, r.cells()...)
 		}
@@ -175,13 +174,6 @@ func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 		}
 	}
 	return t.Flush()
-}
-
-func pid(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }
 
 // peerWord returns the title of the number of peers.
@@ -205,14 +197,8 @@ func (f *figures) cells() []string {
 	if f.Path != nil {
 		resent = units.FormatCount(f.Path.Retransmitted)
 	}
-	rate := func(r *float64, unit float64) string {
-		if r == nil {
-			return ""
-		}
-		return units.FormatFigure(*r / unit)
-	}
 	return []string{
-		units.FormatCount(uint64(f.Connected)), rate(f.MessageRate, 1), rate(f.ByteRate, 1e6),
+		units.FormatCount(uint64(f.Connected)), units.FormatKnownFigure(f.MessageRate, 1), units.FormatKnownFigure(f.ByteRate, 1e6),
 		units.FormatCount(state.Lost(f.Losses)), resent, f.via,
 	}
 }
@@ -232,9 +218,9 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 	case all == 0:
 		say("%s is empty: start a publisher, or a receiver, with the same --bus", l.env.Bus)
 	case len(rows) == 0 && l.clients():
-		say("none of %s in %s is what was asked for; a program that may not write there, or is of an earlier release, is not listed: tagbus info NAME of a publisher shows its subscribers", entries(all), l.env.Bus)
+		say("none of %s in %s is what was asked for; a program that may not write there, or is of an earlier release, is not listed: tagbus info NAME of a publisher shows its subscribers", units.FormatNumber(all, "entry"), l.env.Bus)
 	case len(rows) == 0:
-		say("none of %s in %s is what was asked for", entries(all), l.env.Bus)
+		say("none of %s in %s is what was asked for", units.FormatNumber(all, "entry"), l.env.Bus)
 	case shown < len(rows):
 		say("%d of %d (--head)", shown, len(rows))
 	}
@@ -291,11 +277,4 @@ func few(lines []string) (shown []string) {
 		shown = append(shown, fmt.Sprintf("%s more like this: %s: tagbus check -v names each", units.FormatCount(uint64(of[fault]-mostOfAFault)), fault))
 	}
 	return shown
-}
-
-func entries(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return units.FormatCount(uint64(n)) + " entries"
 }

@@ -16,6 +16,7 @@ import (
 	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -27,15 +28,11 @@ func TestAThousandPublishersAreListed(t *testing.T) {
 	}
 	folder := t.TempDir()
 	full, err := file.Open(folder, file.Config{Beat: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer full.Close()
 	for i := range 1000 {
 		set, err := tags.Range(tags.Tag(100*i), tags.Tag(100*i+99))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if _, err := full.Announce(directory.Entry{
 			Instance: fmt.Sprintf("instance-%d", i), Name: fmt.Sprintf("felix-%d", i), Host: "host", PID: i + 1, Backend: "tcp",
 			Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:5000")}, Tags: set,
@@ -49,9 +46,7 @@ func TestAThousandPublishersAreListed(t *testing.T) {
 	defer e.Close()
 	c := &Command{Sort: "name"}
 	began := time.Now()
-	if err := c.Run(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Run(t.Context(), e))
 	took := time.Since(began)
 	if n := strings.Count(out.String(), "\n"); n != 1001 || errs.Len() > 0 {
 		t.Errorf("got %d lines and %q, want 1001 and nothing", n, &errs)

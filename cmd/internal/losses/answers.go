@@ -75,7 +75,7 @@ func (b *builder) peers(s *state.State) {
 		}
 	}
 	for i := range rest {
-		if rest[i].Messages != lostFor(s.Losses, rest[i].Cause) {
+		if rest[i].Messages != overview.LostBy(s.Losses, rest[i].Cause) {
 			rest[i].First = time.Time{} // those of the sum, which others may have lost
 			rest[i].Last = time.Time{}
 		}
@@ -125,16 +125,6 @@ func (b *builder) tags(s *state.State) {
 // subtract takes losses from others, as far as those have them.
 func subtract(from, losses []state.Loss) {
 	for i := range from {
-		from[i].Messages -= min(from[i].Messages, lostFor(losses, from[i].Cause))
+		from[i].Messages -= min(from[i].Messages, overview.LostBy(losses, from[i].Cause))
 	}
-}
-
-// lostFor returns how many messages were lost for a reason.
-func lostFor(losses []state.Loss, cause state.Cause) (messages uint64) {
-	for _, l := range losses {
-		if l.Cause == cause {
-			messages += l.Messages
-		}
-	}
-	return messages
 }

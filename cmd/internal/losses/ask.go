@@ -72,7 +72,7 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 		f.where = fmt.Sprintf("%s is empty: start a publisher, or a receiver, with the same --bus", r.env.Bus)
 		return f, nil
 	}
-	f.where = fmt.Sprintf("%d of %s in %s asked", all-silent, entries(all), r.env.Bus)
+	f.where = fmt.Sprintf("%d of %s in %s asked", all-silent, units.FormatNumber(all, "entry"), r.env.Bus)
 	return f, nil
 }
 
@@ -147,11 +147,4 @@ func (f *found) noteSilent(o overview.Overview, before int) (silent int) {
 		}
 	}
 	return silent
-}
-
-func entries(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return units.FormatCount(uint64(n)) + " entries"
 }

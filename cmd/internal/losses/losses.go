@@ -45,9 +45,7 @@ func (c *Command) Check() error {
 	if orders[c.Sort] == nil {
 		errs = append(errs, fmt.Errorf("--sort: got %q, want count, last, tag, publisher or subscriber", c.Sort))
 	}
-	if c.Head < 0 {
-		errs = append(errs, fmt.Errorf("--head: got %d, want 1 or more", c.Head))
-	}
+	errs = append(errs, tool.CheckHead(c.Head))
 	if slices.Contains(c.LossFile, "") {
 		errs = append(errs, errors.New("--loss-file: got no file, want its path"))
 	}
@@ -110,10 +108,7 @@ func (r *reporter) show(out io.Writer, f found) error {
 	}
 	all := len(f.rows)
 	rows := r.chosen(f.rows, time.Now())
-	shown := rows
-	if r.Head > 0 && r.Head < len(rows) {
-		shown = rows[:r.Head]
-	}
+	shown := tool.First(rows, r.Head)
 	if err := write(out, r.env.JSON, time.Now(), shown); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -130,9 +131,7 @@ func run(t *testing.T, c Command, asJSON bool, width int, f *folder, a answers) 
 	if c.Sort == "" {
 		c.Sort = "count"
 	}
-	if err := c.Check(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Check())
 	o, n := &narrow{width: width}, new(bytes.Buffer)
 	r := &reporter{Command: &c, env: &tool.Env{
 		Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Second, JSON: asJSON}, Streams: cli.Streams{Out: o, Err: n},
@@ -152,9 +151,7 @@ func run(t *testing.T, c Command, asJSON bool, width int, f *folder, a answers) 
 // since returns the flag --since.
 func since(t *testing.T, text string) (s Since) {
 	t.Helper()
-	if err := s.UnmarshalText([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.UnmarshalText([]byte(text)))
 	return s
 }
 
@@ -322,9 +319,7 @@ func TestLossesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name, text string) string {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(p, []byte(text), 0o600))
 		return p
 	}
 	ofPublisher := path("publisher", record(det, tag1, full, "5", "01", "02")+record(det, tag2, full, "4", "02", "03")+record(det, tag1, full, "6", "05", "06"))

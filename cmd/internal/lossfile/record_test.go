@@ -19,6 +19,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/state"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -26,9 +27,7 @@ import (
 func records(t *testing.T, d *disk) (all []Record) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "losses")
-	if err := os.WriteFile(path, []byte(d.text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(d.text.String()), 0o600))
 	bad, err := Read(path, func(r Record) { all = append(all, r) })
 	if torn := strings.Count(d.text.String(), "\n") - len(all); err != nil || bad != torn {
 		t.Fatalf("got %d bad lines and error %v, want %d", bad, err, torn)
@@ -55,9 +54,7 @@ func TestReadPassesOverWhatIsNoRecord(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "losses")
-			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(path, []byte(test.text), 0o600))
 			n := 0
 			bad, err := Read(path, func(r Record) {
 				n++
@@ -136,13 +133,9 @@ func TestLossesAreAddedWhileOthersAreTaken(t *testing.T) {
 func TestWhatIsNoFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mkfifo(fifo, 0o600))
 	reader, err := os.OpenFile(fifo, os.O_RDONLY|unix.O_NONBLOCK, 0) // else it has no reader, which is another error
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer reader.Close()
 	for path, want := range map[string]string{
 		fifo:                               "open " + fifo + ": it is no file: p---------",
@@ -176,9 +169,7 @@ func TestEventsAreLosses(t *testing.T) {
 	}
 	w.AddEvent(bus.Event{Kind: bus.Lost, Peer: peer, Err: bus.ErrConnectionLost}, "drop-newest")
 	w.Start("S1", nil)
-	if err := w.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, w.Close(nil))
 	var got []state.Cause
 	for i, r := range records(t, d) {
 		got = append(got, r.Cause)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/cmd/internal/manual"
+	"tagbus/internal/testkit"
 )
 
 // flags has a flag of each form.
@@ -68,14 +69,10 @@ Read a file.
 func TestAPageHasWhatTheFlagsSay(t *testing.T) {
 	parser, err := kong.New(new(flags), kong.Name("tool"),
 		kong.Description("Move messages: here and there.\n\nEnds with status 0. Or not."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var b strings.Builder
 	release := manual.Release{Version: "v0.1.0-rc1", Date: "2026-11-23"}
-	if err := manual.Write(&b, parser.Model, release, "other", "third"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, manual.Write(&b, parser.Model, release, "other", "third"))
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("want (-) and got (+) differ:\n%s", diff)
 	}
@@ -127,13 +124,9 @@ Its flags are those of that command, which has a page of its own.
 
 func TestAPageHasTheCommands(t *testing.T) {
 	parser, err := kong.New(new(tool), kong.Name("tool"), kong.Description("Look."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var b strings.Builder
-	if err := manual.Write(&b, parser.Model, manual.Release{Version: "v0.1.0", Date: "2026-11-23"}, "other"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, manual.Write(&b, parser.Model, manual.Release{Version: "v0.1.0", Date: "2026-11-23"}, "other"))
 	_, got, _ := strings.Cut(b.String(), "\ntool \\- look\n")
 	got, _, _ = strings.Cut(got, ".BR other")
 	if diff := cmp.Diff(wantCommands, got); diff != "" {

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
+	"tagbus/internal/testkit"
 )
 
 // want fails the test unless a directory lists what it should, once all has settled.
@@ -39,18 +40,12 @@ func TestACopyFollowsWhatItIsMadeOf(t *testing.T) {
 		r := begin("m", a, b)
 		want(t, "what was there", b, "p 0x0000000000000001 m")
 		q := announce(t, a, native("q", 2))
-		if err := p.Update(native("p", 1, 2)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Update(native("p", 1, 2)))
 		want(t, "what came and what has changed", b, "p 0x0000000000000001-0x0000000000000002 m", "q 0x0000000000000002 m")
-		if err := q.Withdraw(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, q.Withdraw())
 		a.Expire("p", directory.ErrExpired)
 		want(t, "what was withdrawn and what has expired", b)
-		if err := p.Update(native("p", 3)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Update(native("p", 3)))
 		want(t, "what is back", b, "p 0x0000000000000003 m")
 		if err := r.end(); err != nil {
 			t.Errorf("got %v at the end, want nil", err)
@@ -72,9 +67,7 @@ func TestACopyHasTheProofOfItsOriginal(t *testing.T) {
 		r := begin("m", a, b)
 		for _, proof := range []string{"first", "second"} {
 			e.Proof = []byte(proof)
-			if err := p.Update(e); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, p.Update(e))
 			want(t, "signed", b, "p 0x0000000000000001 m")
 			if entries, err := b.List(); err != nil || string(entries[0].Proof) != proof {
 				t.Errorf("got %q, %v, want %q", entries[0].Proof, err, proof)
@@ -94,9 +87,7 @@ func TestTwoMirrorsMakeNoCircle(t *testing.T) {
 		there, back := begin("m", a, b), begin("n", b, a)
 		want(t, "copied", b, "p 0x0000000000000001 m")
 		there.to.set(true)
-		if err := p.Withdraw(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Withdraw())
 		time.Sleep(time.Hour)
 		want(t, "not yet withdrawn", b, "p 0x0000000000000001 m")
 		want(t, "where it has ended", a)
@@ -212,9 +203,7 @@ func TestASecondSignalLeavesTheCopies(t *testing.T) {
 
 func TestClosedDirectoriesAreNotMirrored(t *testing.T) {
 	bubble(t, func(t *testing.T, a, b *memory.Directory) {
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, b.Close())
 		for _, c := range []*copier{newCopier("m", a, b, nil), newCopier("m", b, a, nil)} {
 			if err := c.run(t.Context(), t.Context()); !errors.Is(err, directory.ErrClosed) {
 				t.Errorf("got %v, want ErrClosed", err)

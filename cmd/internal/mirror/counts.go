@@ -57,7 +57,7 @@ func (c *counts) standing(from, to string) standing {
 
 // String returns how it stands as a line.
 func (s standing) String() string {
-	line := fmt.Sprintf("%s to %s: %s copied", s.From, s.To, entries(s.Copies))
+	line := fmt.Sprintf("%s to %s: %s copied", s.From, s.To, units.FormatNumber(s.Copies, "entry"))
 	if s.Others > 0 {
 		line += fmt.Sprintf(", %s by another mirror", units.FormatCount(s.Others))
 	}
@@ -70,12 +70,5 @@ func (s standing) String() string {
 // total returns what was done since it began.
 func (s standing) total() string {
 	return fmt.Sprintf("%s to %s: %s copied, %s changed, %s withdrawn", s.From, s.To,
-		entries(s.Announced), units.FormatCount(s.Updated), units.FormatCount(s.Withdrawn))
-}
-
-func entries(n uint64) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return units.FormatCount(n) + " entries"
+		units.FormatNumber(s.Announced, "entry"), units.FormatCount(s.Updated), units.FormatCount(s.Withdrawn))
 }

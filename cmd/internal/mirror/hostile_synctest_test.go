@@ -8,6 +8,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
+	"tagbus/internal/testkit"
 )
 
 // A source that lies takes nothing from the destination that others have announced there, and
@@ -25,16 +26,12 @@ func TestAHostileSource(t *testing.T) {
 		announce(t, a, native("q", 3))
 		want(t, "beside what is there", b, "p 0x0000000000000001 ", "q 0x0000000000000003 m")
 		for i := range 200 { // it changes as fast as it can
-			if err := squatter.Update(native("p", 8, 9)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, squatter.Update(native("p", 8, 9)))
 			e := native("p", 7)
 			if i%2 == 0 {
 				e.Mirror = "m"
 			}
-			if err := squatter.Update(e); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, squatter.Update(e))
 		}
 		want(t, "after many changes", b, "p 0x0000000000000001 ", "q 0x0000000000000003 m")
 		a.Expire("p", directory.ErrExpired)
@@ -62,9 +59,7 @@ func TestARingOfMirrors(t *testing.T) {
 		want(t, "beside it", b, "p 0x0000000000000001 m0")
 		want(t, "two further", c)
 		want(t, "where it is", a, "p 0x0000000000000001 ")
-		if err := p.Withdraw(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Withdraw())
 		want(t, "when it is withdrawn", b)
 		for _, r := range running {
 			if err := r.end(); err != nil {

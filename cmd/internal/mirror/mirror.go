@@ -33,6 +33,7 @@ const reportInterval = time.Second
 
 // Command is the command line of tagbus mirror.
 type Command struct {
+	tool.NoBus
 	From string `arg:"" help:"Bus whose entries are copied, as --bus of the other commands: a folder, or the URL of another kind of directory."`
 	To   string `arg:"" help:"Bus into which they are copied."`
 
@@ -42,9 +43,6 @@ type Command struct {
 
 	cli.Log
 }
-
-// NeedsBus implements tool.Busless.
-func (c *Command) NeedsBus() bool { return false }
 
 // Buses implements tool.BusNamer.
 func (c *Command) Buses() []string { return []string{c.From, c.To} }
@@ -157,7 +155,7 @@ func (r *run) watch(ctx context.Context) {
 		for i := range r.copiers {
 			if now := r.standing(i); now != said[i] {
 				said[i] = now
-				r.console.Tell(slog.LevelInfo, "mirrored", now.fields(), "%v", now)
+				r.console.Tell(slog.LevelInfo, "mirrored", cli.Fields(now), "%v", now)
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 )
 
 func TestCheck(t *testing.T) {
@@ -62,9 +63,7 @@ func ran(ctx context.Context, c *Command, asJSON bool) (out, said string, err er
 func TestBusesThatCannotBeOpened(t *testing.T) {
 	folder := t.TempDir()
 	notFolder := filepath.Join(folder, "file")
-	if err := os.WriteFile(notFolder, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(notFolder, nil, 0o600))
 	for _, test := range []struct {
 		name string
 		c    Command
@@ -93,9 +92,7 @@ func TestBothWays(t *testing.T) {
 	var dirs []*file.Directory
 	for _, name := range []string{"a", "b"} {
 		d, err := file.Open(name, file.Config{Poll: 10 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer d.Close()
 		announce(t, d, native("of-"+name, 1))
 		dirs = append(dirs, d)
@@ -109,9 +106,7 @@ func TestBothWays(t *testing.T) {
 				arrived <- struct{}{}
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer stop()
 	}
 	go func() {

@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/units"
 )
 
 // LeftError reports copies that could not be withdrawn. They expire by themselves.
@@ -22,7 +23,7 @@ type LeftError struct {
 
 // Error says how many there are, and why.
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("%s could not be withdrawn, and will expire: %v", entries(uint64(e.Copies)), e.Err)
+	return fmt.Sprintf("%s could not be withdrawn, and will expire: %v", units.FormatNumber(e.Copies, "entry"), e.Err)
 }
 
 // Unwrap returns the cause.

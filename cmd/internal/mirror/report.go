@@ -4,21 +4,12 @@ package mirror
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 )
-
-// fields returns how a direction stands, for programs.
-func (s standing) fields() []slog.Attr {
-	return []slog.Attr{
-		slog.String("from", s.From), slog.String("to", s.To), slog.Uint64("copies", s.Copies), slog.Uint64("others", s.Others),
-		slog.Uint64("failing", s.Failing), slog.Uint64("announced", s.Announced), slog.Uint64("updated", s.Updated),
-		slog.Uint64("withdrawn", s.Withdrawn),
-	}
-}
 
 // summary is the last line.
 type summary struct {
@@ -55,7 +46,7 @@ func (r *run) report(err error) error {
 	case err != nil:
 		s.Ended = "error"
 	case s.failing() > 0:
-		err = fmt.Errorf("%s could not be written: the lines above have the cause", entries(s.failing()))
+		err = fmt.Errorf("%s could not be written: the lines above have the cause", units.FormatNumber(s.failing(), "entry"))
 	}
 	r.console.Failed(&s, tool.Code(err), err)
 	return tool.Status(r.console.Report(&s, r.env.JSON, r.env.Out))

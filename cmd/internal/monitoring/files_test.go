@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tagbus/internal/testkit"
 )
 
 const (
@@ -24,9 +26,7 @@ const (
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(text)
 }
 
@@ -80,9 +80,7 @@ type source struct{ Type, UID string }
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(read(t, dashboardFile)), &d))
 	return d
 }
 

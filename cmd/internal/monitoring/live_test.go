@@ -25,6 +25,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -96,9 +97,7 @@ func command(t *testing.T, name string, args ...string) (cmd *exec.Cmd, metricsA
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
@@ -116,9 +115,7 @@ func command(t *testing.T, name string, args ...string) (cmd *exec.Cmd, metricsA
 
 func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
 	t.Helper()
-	if err := cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Process.Signal(s))
 }
 
 // server is a Prometheus with the rules of deploy/ in a folder of its own.
@@ -132,9 +129,7 @@ type server struct {
 func (s *server) start(targets ...string) {
 	s.t.Helper()
 	rules, err := filepath.Abs(rulesFile)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	config := filepath.Join(s.folder, "prometheus.yml")
 	write(s.t, config, fmt.Sprintf(`
 global: {scrape_interval: 300ms, scrape_timeout: 300ms, evaluation_interval: 200ms}
@@ -146,15 +141,11 @@ scrape_configs:
 	address := freeAddress(s.t)
 	s.url = "http://" + address
 	log, err := os.Create(filepath.Join(s.folder, "log"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	cmd := exec.CommandContext(s.t.Context(), s.program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(s.folder, "data"),
 		"--web.listen-address="+address, "--enable-feature=native-histograms", "--log.level=warn")
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, cmd.Start())
 	s.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -173,9 +164,7 @@ scrape_configs:
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }

@@ -28,10 +28,8 @@ func (o *Overview) Clients() {
 				known[p.Instance] = c
 			}
 			c.now.add(r.State, p)
-			if r.Before != nil {
-				if before := r.peerBefore(p); before != nil {
-					c.before.add(r.Before, before)
-				}
+			if before := r.peerBefore(p); before != nil {
+				c.before.add(r.Before, before)
 			}
 		}
 	}
@@ -65,7 +63,7 @@ type client struct {
 // show puts what is known into a row.
 func (c *client) show(r *Row) {
 	now := c.now.sum
-	now.Role, now.Instance, now.Name, now.Host, now.PID = role(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID
+	now.Role, now.Instance, now.Name, now.Host, now.PID = RoleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID
 	r.State, r.Err, r.Told = &now, nil, true
 	if c.before.sum.Connected == now.Connected { // else what was sent has grown by what is new
 		before := c.before.sum

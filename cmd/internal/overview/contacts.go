@@ -141,7 +141,7 @@ func (o *Overview) Unconnected() {
 			r.Err = fmt.Errorf("it serves no state, and %s could not be asked for all its peers", NamesOf(stands.Untold))
 		case !stands.Unchecked:
 			s := c.remembered(r.Entry.Instance)
-			s.Role, s.Instance, s.Name, s.Host, s.PID, s.Since = role(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID, r.Entry.Since
+			s.Role, s.Instance, s.Name, s.Host, s.PID, s.Since = RoleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID, r.Entry.Since
 			r.State, r.Err = &s, nil
 		}
 	}

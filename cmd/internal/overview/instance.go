@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"cmp"
 	"time"
 
 	"tagbus/bus/directory"
@@ -87,7 +88,7 @@ func (o *Overview) Instances() []Instance {
 func (r *Row) instance(now time.Time) Instance {
 	e, s := &r.Entry, r.State
 	in := Instance{
-		Time: now, Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Role: role(e), Row: r,
+		Time: now, Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Role: RoleOf(e), Row: r,
 		SilentSince: r.SilentSince, Fullest: UnknownShare, MessageRate: Unknown, ByteRate: Unknown, RefusalRate: Unknown, LostRate: Unknown, ResentRate: Unknown,
 	}
 	if s == nil {
@@ -109,7 +110,7 @@ func (r *Row) instance(now time.Time) Instance {
 	if s.Path != nil {
 		in.Resent, in.ResentRate = &s.Path.Retransmitted, r.rate(func(s *state.State) uint64 { return resent(s.Path) })
 	}
-	in.Stuck, in.Worst = r.stuckPeers(), r.worst()
+	in.Stuck, in.Worst = r.peersThat(func(_ *state.State, p *state.Peer) bool { return r.stuck(p) }), r.worst()
 	in.CutOff, in.OwnStalls = r.peersThat(CutOffNow), r.peersThat(OwnStallNow)
 	if missing := Missing(s); len(missing) > 0 && s.Connected <= len(s.Peers) {
 		in.Missing, in.Missed = len(missing), Label(missing[0].Name, missing[0].Instance)
@@ -132,22 +133,17 @@ func (in *Instance) Trouble() Trouble {
 }
 
 // LostBy returns the messages that were lost for a reason.
-func LostBy(losses []state.Loss, cause state.Cause) uint64 {
+func LostBy(losses []state.Loss, cause state.Cause) (messages uint64) {
 	for _, l := range losses {
 		if l.Cause == cause {
-			return l.Messages
+			messages += l.Messages
 		}
 	}
-	return 0
+	return messages
 }
 
 // Label returns what people call an instance: its name, or else its id.
-func Label(name, instance string) string {
-	if name != "" {
-		return name
-	}
-	return instance
-}
+func Label(name, instance string) string { return cmp.Or(name, instance) }
 
 // rate is Rate as a single value.
 func (r *Row) rate(counter func(*state.State) uint64) Rate {
@@ -169,16 +165,6 @@ const nearlyFull = 0.5
 
 // unheard is longer than a peer is silent between its heartbeats, unless it was told to be.
 const unheard = 2500 * time.Millisecond
-
-// stuckPeers counts the peers that take nothing.
-func (r *Row) stuckPeers() (n int) {
-	for i := range r.State.Peers {
-		if r.stuck(&r.State.Peers[i]) {
-			n++
-		}
-	}
-	return n
-}
 
 // peersThat counts the peers of which something is true.
 func (r *Row) peersThat(is func(*state.State, *state.Peer) bool) (n int) {
@@ -217,10 +203,20 @@ func (r *Row) worst() string {
 	return ""
 }
 
-// role returns that of a state for that of an entry.
-func role(e *directory.Entry) state.Role {
-	if e.Role == directory.Publisher {
+// RoleOf returns the role of an entry as states have it.
+func RoleOf(e *directory.Entry) state.Role { return cmp.Or(state.Role(e.Role), state.Publisher) }
+
+// Opposite returns the role of what is connected with a role; "" of one that is not known.
+func Opposite(role state.Role) state.Role {
+	switch role {
+	case state.Publisher:
+		return state.Subscriber
+	case state.Subscriber:
 		return state.Publisher
+	case state.Receiver:
+		return state.Sender
+	case state.Sender:
+		return state.Receiver
 	}
-	return state.Role(e.Role)
+	return ""
 }

@@ -26,7 +26,7 @@ type judged struct {
 
 // silent says why an instance does not answer.
 func (j *judgement) silent(r *Row) {
-	p := Problem{Level: Warning, ID: NoAnswer, Culprit: endOf(&r.Entry), First: r.SilentSince}
+	p := Problem{Level: Warning, ID: NoAnswer, Culprit: EndOf(&r.Entry), First: r.SilentSince}
 	if r.Err == nil {
 		if r.SilentSince.IsZero() {
 			return // the look has ended before the answer
@@ -51,7 +51,7 @@ func withholds(err error) bool {
 
 // row judges an instance that has answered.
 func (j *judgement) row(r *Row) {
-	x := judged{j, r, endOf(&r.Entry)}
+	x := judged{j, r, EndOf(&r.Entry)}
 	s, already := r.State, len(j.all)
 	if s.EntryFailing {
 		x.itself(Warning, EntryFailing, 0)
@@ -72,7 +72,13 @@ func (j *judgement) row(r *Row) {
 
 // itself adds a problem of the instance, of which it tells itself.
 func (x *judged) itself(l Level, id string, count uint64) {
-	x.all = append(x.all, Problem{Level: l, ID: id, Culprit: x.self, Witness: x.self, Count: count})
+	x.own(Problem{Level: l, ID: id, Count: count})
+}
+
+// own adds a problem whose culprit is the instance itself.
+func (x *judged) own(problem Problem) {
+	problem.Culprit, problem.Witness = x.self, x.self
+	x.all = append(x.all, problem)
 }
 
 // of adds a problem of a peer.
@@ -121,9 +127,6 @@ func (x *judged) peers() {
 // stands reports whether a peer has taken nothing since the look before, although messages
 // wait for it.
 func (r *Row) stands(p *state.Peer) bool {
-	if r.Before == nil {
-		return false
-	}
 	before := r.peerBefore(p)
 	return before != nil && waiting(before) > 0 && waiting(p) > 0 && before.Pages == p.Pages && before.Messages == p.Messages
 }
@@ -150,10 +153,8 @@ func (x *judged) losses() {
 		p := &s.Peers[i]
 		var before []state.Loss
 		known := false
-		if x.row.Before != nil {
-			if q := x.row.peerBefore(p); q != nil {
-				before, known = q.Losses, true
-			}
+		if q := x.row.peerBefore(p); q != nil {
+			before, known = q.Losses, true
 		}
 		for _, l := range p.Losses {
 			was := LostBy(before, l.Cause)
@@ -172,9 +173,7 @@ func (x *judged) losses() {
 			if more.Messages != l.Messages {
 				more.First, more.Last = time.Time{}, time.Time{} // are those of the sum, which others have lost
 			}
-			p := x.loss(more, restBefore[l.Cause], restBefore != nil)
-			p.Culprit, p.Witness = x.self, x.self
-			x.all = append(x.all, p)
+			x.own(x.loss(more, restBefore[l.Cause], restBefore != nil))
 		}
 	}
 }
@@ -184,8 +183,7 @@ func (x *judged) losses() {
 func (x *judged) lossOf(p *state.Peer, problem Problem) {
 	receives := x.row.State.Sending == nil
 	if receives && problem.Cause != state.Connection && problem.Cause != state.Ended {
-		problem.Culprit, problem.Witness = x.self, x.self
-		x.all = append(x.all, problem)
+		x.own(problem)
 		return
 	}
 	x.of(p, problem)

@@ -65,8 +65,7 @@ func (x *judged) wasCutOff(p *state.Peer) {
 		if problem.Count = p.OwnStalls; p.OwnStalls < p.Broken {
 			problem.First = time.Time{} // it is that of another reason, perhaps
 		}
-		problem.Culprit, problem.Witness = x.self, x.self
-		x.all = append(x.all, problem)
+		x.own(problem)
 		return
 	}
 	x.of(p, problem)
@@ -96,10 +95,8 @@ func (x *judged) resent() {
 		}
 		named.Segments, named.Retransmitted = named.Segments+p.Path.Segments, named.Retransmitted+p.Path.Retransmitted
 		var before *state.Path
-		if x.row.Before != nil {
-			if q := x.row.peerBefore(p); q != nil {
-				before = q.Path
-			}
+		if q := x.row.peerBefore(p); q != nil {
+			before = q.Path
 		}
 		if problem, bad := x.pathProblem(*p.Path, before, p.Since); bad && !x.withinHost(p) {
 			x.of(p, problem)
@@ -110,8 +107,7 @@ func (x *judged) resent() {
 	}
 	rest := state.Path{Segments: s.Path.Segments - min(s.Path.Segments, named.Segments), Retransmitted: s.Path.Retransmitted - min(s.Path.Retransmitted, named.Retransmitted)}
 	if problem, bad := x.pathProblem(rest, nil, s.Since); bad { // of peers that the answer does not name
-		problem.Culprit, problem.Witness = x.self, x.self
-		x.all = append(x.all, problem)
+		x.own(problem)
 	}
 }
 

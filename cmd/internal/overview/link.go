@@ -80,9 +80,8 @@ func (o *Overview) Links() []Link {
 }
 
 func (r *Row) link(p *state.Peer, now time.Time) Link {
-	here := End{Instance: r.Entry.Instance, Name: r.Entry.Name, Host: r.Entry.Host, PID: r.Entry.PID}
 	l := Link{
-		Time: now, From: here, To: End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID},
+		Time: now, From: EndOf(&r.Entry), To: End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID},
 		Backend: p.Backend, Queue: queue(p), Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, Bytes: p.Bytes,
 		Lost: lostOf(p), LeftOut: p.LeftOut, Losses: p.Losses,
 		Since: p.Since, Heard: p.Heard, StalledSince: p.StalledSince, RoundTrip: p.RoundTrip,
@@ -94,7 +93,7 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 		ResentRate:  Unknown,
 		Row:         r,
 	}
-	receives := role(&r.Entry) == state.Receiver
+	receives := RoleOf(&r.Entry) == state.Receiver
 	if p.Path != nil && !receives { // what a receiver sends is not what travels on the link
 		l.Resent = &p.Path.Retransmitted
 		l.ResentRate = r.peerRate(p, func(p *state.Peer) uint64 { return resent(p.Path) })
@@ -169,12 +168,12 @@ func part(n, of int) Share {
 // peerRate returns by how much a counter of a peer has grown in a second since the look
 // before. A connection that is new has no rate yet.
 func (r *Row) peerRate(p *state.Peer, counter func(*state.Peer) uint64) Rate {
-	if r.Before == nil {
+	before := r.peerBefore(p)
+	if before == nil {
 		return Unknown
 	}
-	before := r.peerBefore(p)
 	seconds := Passed(r.Before, r.State).Seconds()
-	if before == nil || seconds <= 0 || counter(p) < counter(before) {
+	if seconds <= 0 || counter(p) < counter(before) {
 		return Unknown
 	}
 	return Rate(float64(counter(p)-counter(before)) / seconds)
@@ -185,6 +184,9 @@ const fewPeers = 16
 
 // peerBefore returns what the look before says of the same connection; nil if nothing.
 func (r *Row) peerBefore(p *state.Peer) *state.Peer {
+	if r.Before == nil {
+		return nil
+	}
 	peers := r.Before.Peers
 	if len(peers) > fewPeers {
 		if r.peersBefore == nil {

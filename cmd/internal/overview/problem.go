@@ -87,7 +87,7 @@ func (o *Overview) Problems() []Problem {
 	}
 	for i := range o.Dead {
 		d := &o.Dead[i]
-		j.all = append(j.all, Problem{Level: Warning, ID: StaleEntry, Culprit: endOf(&d.Entry), First: d.Since, Why: d.Why})
+		j.all = append(j.all, Problem{Level: Warning, ID: StaleEntry, Culprit: EndOf(&d.Entry), First: d.Since, Why: d.Why})
 	}
 	for i := range o.Rows {
 		if r := &o.Rows[i]; r.State == nil {
@@ -99,7 +99,8 @@ func (o *Overview) Problems() []Problem {
 	return j.all
 }
 
-func endOf(e *directory.Entry) End {
+// EndOf returns the instance of an entry.
+func EndOf(e *directory.Entry) End {
 	return End{Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID}
 }
 

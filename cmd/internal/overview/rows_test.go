@@ -14,6 +14,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -74,9 +75,7 @@ func TestInstancesAsJSON(t *testing.T) {
 	}
 	for i, in := range o.Instances()[:len(want)] {
 		got, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if diff := cmp.Diff(want[i], string(got)); diff != "" {
 			t.Errorf("row %d (-want +got):\n%s", i, diff)
 		}
@@ -102,9 +101,7 @@ func TestLinksAsJSON(t *testing.T) {
 	}
 	for i, l := range links {
 		got, err := json.Marshal(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if diff := cmp.Diff(want[i], string(got)); diff != "" {
 			t.Errorf("row %d (-want +got):\n%s", i, diff)
 		}

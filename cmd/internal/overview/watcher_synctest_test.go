@@ -17,6 +17,7 @@ import (
 	"tagbus/bus/observer"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -53,9 +54,7 @@ func announce(t *testing.T, d directory.Directory, instance string) directory.Re
 		Instance: instance, Backend: "tcp", Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1")},
 		PageBytes: 1, MaxMessageBytes: 1, Tags: tags.Of(1),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return r
 }
 
@@ -192,9 +191,7 @@ func TestAnInstanceThatIsNotListedIsForgotten(t *testing.T) {
 		a := announce(t, dir, "a")
 		w := overview.New(dir, asker{"a": hangs(asked)})
 		w.Look(t.Context(), nil, state.Question{}, patience)
-		if err := a.Withdraw(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, a.Withdraw())
 		if o := w.Look(t.Context(), nil, state.Question{}, patience); len(o.Rows) != 0 {
 			t.Fatalf("got %d rows, want none", len(o.Rows))
 		}
@@ -235,9 +232,7 @@ func TestWhoHasGoneWithoutAWord(t *testing.T) {
 					}
 					w.Look(t.Context(), nil, state.Question{}, patience)
 				}
-				if err := a.Withdraw(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, a.Withdraw())
 				if o := w.Look(t.Context(), nil, state.Question{}, patience); len(o.Dead) > 0 != test.without {
 					t.Errorf("got %+v, want one that has gone without a word: %v", o.Dead, test.without)
 				}

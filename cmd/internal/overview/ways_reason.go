@@ -83,7 +83,7 @@ func UnusedWays(rows []Row, clients map[string]*state.State) (groups []UnusedGro
 				places[u] = at
 				groups = append(groups, UnusedGroup{Unused: u})
 			}
-			groups[at].Links = append(groups[at].Links, UnusedLink{endOf(&r.Entry), End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID}})
+			groups[at].Links = append(groups[at].Links, UnusedLink{EndOf(&r.Entry), End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID}})
 		}
 	}
 	slices.SortStableFunc(groups, func(a, b UnusedGroup) int {

@@ -13,7 +13,7 @@ import (
 	"tagbus/internal/sanitize"
 )
 
-// maxNamed is how many instances a text names.
+// maxNamed is how many instances, or other things, a text names.
 const maxNamed = 4
 
 // Called returns what operators call an instance: its name, or else its id, and its host.
@@ -36,6 +36,18 @@ func Named(all []End) string {
 	}
 	if rest := len(all) - len(names); rest > 0 {
 		names = append(names, units.FormatCount(uint64(rest))+" more")
+	}
+	return strings.Join(names, ", ")
+}
+
+// Few names the first of some things, and says how many more there are.
+func Few[T any](all []T, name func(*T) string) string {
+	var names []string
+	for i := range all[:min(len(all), maxNamed)] {
+		names = append(names, name(&all[i]))
+	}
+	if rest := len(all) - len(names); rest > 0 {
+		names = append(names, fmt.Sprintf("%d more", rest))
 	}
 	return strings.Join(names, ", ")
 }
@@ -217,28 +229,25 @@ func since(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " since " + clock(t)
+	return " since " + units.FormatTime(t)
 }
 
 func at(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " at " + clock(t)
+	return " at " + units.FormatTime(t)
 }
 
 func span(first, last time.Time) string {
 	switch {
 	case first.IsZero() && last.IsZero():
 		return ""
-	case first.IsZero() || clock(first) == clock(last):
+	case first.IsZero() || units.FormatTime(first) == units.FormatTime(last):
 		return at(last)
 	case last.IsZero():
 		return at(first)
 	default:
-		return ", between " + clock(first) + " and " + clock(last)
+		return ", between " + units.FormatTime(first) + " and " + units.FormatTime(last)
 	}
 }
-
-// clock returns a time in the zone of this host.
-func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

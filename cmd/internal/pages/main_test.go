@@ -13,15 +13,14 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/cmd/internal/manual"
+	"tagbus/internal/testkit"
 )
 
 // written returns the folder of a release's pages.
 func written(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := write(dir, manual.Release{Version: "v0.1.0", Date: "2026-11-23"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, write(dir, manual.Release{Version: "v0.1.0", Date: "2026-11-23"}))
 	return dir
 }
 
@@ -68,14 +67,10 @@ func TestThePageShowsEveryFlag(t *testing.T) {
 	mandoc, dir := need(t, "mandoc"), written(t)
 	for _, c := range commands {
 		out, err := exec.Command(mandoc, "-T", "utf8", "-O", "width=120", filepath.Join(dir, "man", c.name+".1")).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		page := plain(string(out))
 		app, err := c.model()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		flags := app.Flags
 		var add func(nodes []*kong.Node)
 		add = func(nodes []*kong.Node) {
@@ -120,13 +115,9 @@ func TestBashCompletes(t *testing.T) {
 	bash, dir := need(t, "bash"), written(t)
 	folder := t.TempDir()
 	for _, name := range []string{"bus-a", "bus-b"} {
-		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(filepath.Join(folder, name), 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(folder, "bus-file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(folder, "bus-file"), nil, 0o600))
 	tests := []struct {
 		name    string
 		command string

@@ -46,8 +46,8 @@ func (k *Kind) UnmarshalText(text []byte) error {
 // Prints reports whether messages are printed at all.
 func (k Kind) Prints() bool { return k != None }
 
-// timeFormat is RFC 3339 with nanoseconds, always as long.
-const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
+// TimeFormat is RFC 3339 with nanoseconds, always as long.
+const TimeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 // Printer prints messages, each in a line that is safe to show:
 //
@@ -126,12 +126,7 @@ type printedPacket struct {
 //   - Errors: those of the underlying writer.
 func (p *Printer) Print(l Line) error {
 	if p.Kind == JSON {
-		line, err := cli.JSONLine(p.object(l))
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(p.To, line)
-		return err
+		return cli.WriteJSON(p.To, p.object(l))
 	}
 	b, _ := l.Tag.AppendText(p.line[:0])
 	if !p.TagsOnly {
@@ -142,7 +137,7 @@ func (p *Printer) Print(l Line) error {
 	}
 	if p.Time {
 		b = append(b, ' ')
-		b = l.At.UTC().AppendFormat(b, timeFormat)
+		b = l.At.UTC().AppendFormat(b, TimeFormat)
 	}
 	if p.Delta {
 		b = appendDelta(b, l.Delta)
@@ -168,7 +163,7 @@ func (p *Printer) appendData(b []byte, l Line) []byte {
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, int64(len(l.Packet.Data)), 10)
 	if l.Packet.Known {
-		b = fmt.Appendf(b, " (link type %d, %s, %d bytes)", l.Packet.LinkType, l.Packet.Time.UTC().Format(timeFormat), l.Packet.Length)
+		b = fmt.Appendf(b, " (link type %d, %s, %d bytes)", l.Packet.LinkType, l.Packet.Time.UTC().Format(TimeFormat), l.Packet.Length)
 	}
 	b = append(b, ':', ' ')
 	switch {
@@ -182,7 +177,7 @@ func (p *Printer) appendData(b []byte, l Line) []byte {
 }
 
 func (p *Printer) object(l Line) printed {
-	line := printed{Tag: l.Tag, Counter: l.Counter, Status: l.Status, Time: l.At.UTC().Format(timeFormat), Size: len(l.Packet.Data), File: l.File}
+	line := printed{Tag: l.Tag, Counter: l.Counter, Status: l.Status, Time: l.At.UTC().Format(TimeFormat), Size: len(l.Packet.Data), File: l.File}
 	if p.Delta && l.Delta >= 0 {
 		seconds := l.Delta.Seconds()
 		line.Delta = &seconds
@@ -191,7 +186,7 @@ func (p *Printer) object(l Line) printed {
 		line.Publisher = l.Publisher.Instance
 	}
 	if l.Packet.Known {
-		line.Packet = &printedPacket{l.Packet.LinkType, l.Packet.Time.UTC().Format(timeFormat), l.Packet.Length}
+		line.Packet = &printedPacket{l.Packet.LinkType, l.Packet.Time.UTC().Format(TimeFormat), l.Packet.Length}
 	}
 	if of := p.Payloads.Of(l.Tag); of != nil && !p.TagsOnly && of.Check(l.Packet.Data) == nil {
 		line.Fields = of.AppendJSON(nil, l.Packet.Data)

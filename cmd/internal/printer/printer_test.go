@@ -10,13 +10,12 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/testkit"
 )
 
 func TestPrint(t *testing.T) {
 	header, err := record.AppendHeader(nil, record.Info{LinkType: 113, Time: time.Date(2009, 2, 13, 23, 31, 30, 5, time.UTC), Length: 1500}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	plain := bus.Message{Tag: 0x100, Counter: 7, Status: 3, Publisher: &bus.Peer{Instance: "pub1"}, Data: []byte("hello")}
 	with := func(data string) bus.Message {
 		m := plain
@@ -49,9 +48,7 @@ func TestPrint(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			p := Printer{Time: true}
-			if err := p.Kind.UnmarshalText([]byte(test.print)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, p.Kind.UnmarshalText([]byte(test.print)))
 			if got := printAll(t, p, test.headers, test.message, test.message); got != test.want+test.want {
 				t.Errorf("got\n%s\nwant, twice,\n%s", got, test.want)
 			}
@@ -72,9 +69,7 @@ func printAll(tb testing.TB, p Printer, headers bool, messages ...bus.Message) s
 				tb.Fatal(err)
 			}
 		}
-		if err := p.Print(Line{Message: m, Packet: packet, At: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), Delta: -1}); err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, p.Print(Line{Message: m, Packet: packet, At: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), Delta: -1}))
 	}
 	return out.String()
 }

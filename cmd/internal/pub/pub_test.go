@@ -15,20 +15,8 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 )
-
-// read reads a command line.
-func read(line string) (*Command, error) {
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
-	return c, err
-}
 
 // An internal test: what becomes of the flags is seen before anything is published.
 func TestFlagsAreThoseOfPublisher(t *testing.T) {
@@ -49,7 +37,7 @@ func TestFlagsAreThoseOfPublisher(t *testing.T) {
 			return f.Input != "" || f.Record != nil || f.Emulate.Max != 30 || !f.Stamp || f.Count != 7 || f.WaitSubscribers != 0 || f.Duration != time.Second
 		}},
 	} {
-		c, err := read(test.line)
+		c, err := tooltest.Read[Command](test.line)
 		if err != nil {
 			t.Errorf("%s: %v", test.line, err)
 			continue
@@ -114,7 +102,7 @@ func TestUsage(t *testing.T) {
 		{"5 --wait-time=-1s", "--wait-time: got -1s, want a positive time, or 0 to wait until they come"},
 		{"5 --record csv", `--record: unknown record format: "csv": want fixed:N, lines, length32, pcap, pcapng or raw`},
 	} {
-		if _, err := read(test.line); err == nil || cli.Text(err) != test.want {
+		if _, err := tooltest.Read[Command](test.line); err == nil || cli.Text(err) != test.want {
 			t.Errorf("%s: got %v, want %s", test.line, err, test.want)
 		}
 	}

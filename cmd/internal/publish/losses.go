@@ -47,7 +47,7 @@ func subscribersOf(st bus.PublisherStats) []subscriberSummary {
 		for _, lane := range s.Lanes {
 			all = append(all, subscriberSummary{
 				Instance: s.Peer.Instance, Name: s.Peer.Name, Host: s.Peer.Host, PID: s.Peer.PID, Policy: lane.Policy.String(),
-				Sent: lane.Sent, LossCounts: cli.LossCountsOf(lane.Losses), Unconfirmed: lane.Unconfirmed, Dropped: dropped(lane.Dropped),
+				Sent: lane.Sent, LossCounts: cli.LossCounts(lane.Losses), Unconfirmed: lane.Unconfirmed, Dropped: dropped(lane.Dropped),
 				peer: s.Peer, losses: lane.Losses,
 			})
 		}

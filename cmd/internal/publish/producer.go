@@ -17,6 +17,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/offers"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 	"tagbus/node"
 	"tagbus/tags"
@@ -24,15 +25,12 @@ import (
 
 // producer is what messages leave by: a publisher, or with --send a sender.
 type producer interface {
+	session.Publisher
 	publish(ctx context.Context, tag tags.Tag, data []byte) error // waits for room
-	WaitSubscribers(ctx context.Context, n int, set tags.Set) error
-	Stats() bus.PublisherStats
 	TagLosses(instance string) []bus.TagLosses
 	metrics() prometheus.Collector
 	Instance() string
 	State(ctx context.Context, q state.Question) (state.State, error)
-	DrainFailed(ctx context.Context, why error) error
-	Close() error
 }
 
 // openProducer opens what the flags ask for, and says so.
@@ -57,8 +55,8 @@ func (r *run) openProducer(n *node.Node, monitor netip.AddrPort) error {
 		return cli.NameListen("--listen", cfg.Listen, err)
 	}
 	r.producer = publisher{p, bus.Status(r.flags.Status)}
-	r.told.Set(cli.AnnouncedBy(p.State))
-	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s", r.flags.Self(p.Instance()), cli.Place(p.Addr(), r.told.Addresses(), len(cfg.Advertise) > 0))
+	r.audience.Told.Set(cli.AnnouncedBy(p.State))
+	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s", r.flags.Self(p.Instance()), cli.Place(p.Addr(), r.audience.Told.Addresses(), r.audience.Advertised))
 	return nil
 }
 

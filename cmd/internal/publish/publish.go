@@ -13,7 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
-	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/session"
@@ -28,18 +27,9 @@ const (
 
 Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, when a receiver or this command denies what is to be sent, or when --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone); a second one, half a second later or more, gives up what it waits for.`
 
-	// signalDrainTimeout bounds the end after a signal.
-	signalDrainTimeout = 5 * time.Second
-
 	// inputGrace is how long a read of the input may take to end once nothing
 	// more is wanted. One that waits for a pipe never ends.
 	inputGrace = 100 * time.Millisecond
-
-	// waitingInterval is the time between two lines about a wait.
-	waitingInterval = 5 * time.Second
-
-	// patience is how long subscribers may take at the end before that is said.
-	patience = time.Second
 )
 
 // errDuration is the cause of the end of a context.
@@ -84,6 +74,8 @@ func Defaults() (*Flags, error) {
 func Run(ctx, hurry context.Context, name string, flags *Flags, s cli.Streams) int {
 	s.Out = stream.NewOutput(s.Out, nil)
 	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry, presence: session.Presence{Wanted: flags.Tags}}
+	r.audience.Advertised = len(flags.Advertise) > 0
+	r.audience.Everywhere = !r.audience.Advertised && flags.Listen.Addr().IsUnspecified()
 	r.console.Follow(ctx)
 	r.console.SayWaits()
 	err := r.run(ctx)
@@ -98,18 +90,15 @@ type run struct {
 	stdin   io.Reader
 	hurry   context.Context // ends when nothing is to be waited for any more
 
-	source     source
-	producer   producer
-	lossFile   *lossfile.Writer // nil: none
-	unacked    atomic.Uint64    // messages sent and not acknowledged
-	subscribed atomic.Int64     // subscriptions seen
-	refused    atomic.Int64     // connections and subscriptions
+	source   source
+	producer producer
+	lossFile *lossfile.Writer // nil: none
+	unacked  atomic.Uint64    // messages sent and not acknowledged
+	audience session.Audience // told nothing of a sender
 
 	presence session.Presence         // of receivers
 	waiting  atomic.Pointer[tags.Tag] // of the message that is being sent and may wait; nil: none does
 	unsent   atomic.Pointer[tags.Tag] // of the message for which there was no receiver at the end; nil: none
-
-	told cli.Told // where subscribers find it; nothing of a sender
 
 	started time.Time // publishing
 	elapsed time.Duration
@@ -135,20 +124,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	if opened, err := r.openSource(ctx); !opened {
 		return err
 	}
-	guard, err := r.flags.Guard(r.console)
+	n, closed, err := r.flags.Node(r.console, server)
 	if err != nil {
 		return err
 	}
-	defer guard.Close()
-	n, err := r.flags.Node(guard, r.console.Logger())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.Close()) }()
-	server.Watch(n.Alive)
-	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, closed()) }()
 	if err := r.openProducer(n, server.Addr()); err != nil {
 		return err
 	}
@@ -170,17 +150,10 @@ func (r *run) run(ctx context.Context) (err error) {
 }
 
 func (r *run) onEvent(e bus.Event) {
-	switch e.Kind {
-	case bus.Subscribed:
-		r.subscribed.Add(1)
-	case bus.Refused:
-		r.refused.Add(1)
-	default: // of no account
-	}
 	if r.flags.Send {
 		r.presence.See(e)
 	}
-	r.told.Follow(e)
+	r.audience.See(e)
 	r.console.Event(e)
 }
 
@@ -248,7 +221,7 @@ func (r *run) shortcoming() error {
 		return fmt.Errorf("%s nothing in %v (--duration): %s", verb, r.flags.Duration, r.unopened())
 	case r.started.IsZero():
 		return fmt.Errorf("%s nothing in %v (--duration): the %ss that were waited for did not come", verb, r.flags.Duration, peer)
-	case published == 0 && r.flags.Send && r.flags.Count > 0 && r.subscribed.Load() == 0:
+	case published == 0 && r.flags.Send && r.flags.Count > 0 && r.audience.Subscribed.Load() == 0:
 		return fmt.Errorf("sent 0 of %d messages (--count) in %v (--duration): no receiver of %v came to %s: start subscriber --receive", r.flags.Count, r.flags.Duration, r.flags.Tags, r.flags.Bus)
 	case published < uint64(r.flags.Count):
 		return fmt.Errorf("%s %d of %d messages (--count) in %v (--duration)", verb, published, r.flags.Count, r.flags.Duration)
@@ -260,24 +233,9 @@ func (r *run) shortcoming() error {
 //
 //   - failure: of publishing; nil if there was none.
 func (r *run) drain(ctx context.Context, failure error) error {
-	timeout := r.flags.DrainTimeout
-	if ctx.Err() != nil {
-		timeout = min(timeout, signalDrainTimeout)
-	}
-	drainCtx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	defer context.AfterFunc(r.hurry, cancel)()
-	defer time.AfterFunc(patience, func() { r.sayWaiting(drainCtx, ctx.Err() != nil) }).Stop()
-	if ctx.Err() == nil {
-		// A signal now shortens the wait.
-		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
-		defer stop()
-	}
-	err := r.producer.DrainFailed(drainCtx, failure)
-	if err != nil {
-		// What is lost is counted when the connections are closed.
-		err = errors.Join(err, r.producer.Close())
-	}
+	err := session.Drain(ctx, r.hurry, r.producer, r.flags.DrainTimeout, failure, func(draining context.Context, _ time.Duration) {
+		r.sayWaiting(draining, ctx.Err() != nil)
+	})
 	if !r.started.IsZero() {
 		r.elapsed = time.Since(r.started)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -150,18 +151,14 @@ func FuzzMapping(f *testing.F) {
 // The file that the documentation shows is one.
 func TestTheFileOfTheDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, rest, found := strings.Cut(string(page), "```toml\n")
 	text, _, ended := strings.Cut(rest, "```\n")
 	if !found || !ended {
 		t.Fatal("got no file in docs/reference.md, want one")
 	}
 	file := filepath.Join(t.TempDir(), "publisher.toml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	var out bytes.Buffer
 	var flags publish.Flags
 	if _, run := cli.Parse(cli.Program{Name: "publisher"}, &flags, []string{"--config", file}, cli.Streams{Out: &out, Err: &out}); !run {

@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 )
 
@@ -66,11 +67,11 @@ func (r *run) report(err error, s cli.Streams) int {
 	sum := summary{
 		Program: r.name, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
 		MessagesPerSecond: cli.PerSecond(r.stats.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(r.stats.Bytes, r.elapsed),
-		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
+		Refusals: r.stats.Refusals, Subscriptions: r.audience.Subscribed.Load(),
 		Refused:        r.presence.Refused(),
 		Unacknowledged: r.unacked.Load(),
 		Ended:          r.ended,
-		LostBy:         cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
+		LostBy:         cli.LossCounts(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
 	}
 	sum.Lost, sum.Unconfirmed = sum.losses.Lost(), r.stats.Unconfirmed
 	r.console.Failed(&sum, cli.Code(err), err)
@@ -78,7 +79,7 @@ func (r *run) report(err error, s cli.Streams) int {
 	if r.producer != nil {
 		sum.Instance = r.producer.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 && !r.flags.Send { // a message is sent to its receiver
-			r.console.Warn("%s", deserted(r.where(), r.refused.Load()))
+			r.console.Warn("%s", r.audience.Deserted())
 		}
 	}
 	if r.producer == nil && err != nil && !r.flags.JSON { // nothing was begun
@@ -130,7 +131,7 @@ func (r *run) liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string
 //   - stopping: a signal has come.
 func (r *run) sayWaiting(ctx context.Context, stopping bool) {
 	who := cli.Draining(r.producer.Stats(), r.flags.Bus)
-	how := fmt.Sprintf("a signal shortens that to %v, another one gives up", signalDrainTimeout)
+	how := fmt.Sprintf("a signal shortens that to %v, another one gives up", session.SignalDrainTimeout)
 	if stopping {
 		how = "a second signal gives up"
 	}

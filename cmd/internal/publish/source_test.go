@@ -24,9 +24,7 @@ import (
 func mustFlags(tb testing.TB, set string) *Flags {
 	tb.Helper()
 	f := &Flags{MaxMessageBytes: 1 << 20}
-	if err := f.Tags.UnmarshalText([]byte(set)); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, f.Tags.UnmarshalText([]byte(set)))
 	return f
 }
 
@@ -34,15 +32,11 @@ func TestRoundRobin(t *testing.T) {
 	f := mustFlags(t, "7,3-4")
 	f.Emulate = &emulate.Sizes{Min: 8, Max: 8}
 	s, err := newSource(f, nil, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var got []string
 	for range 7 {
 		tag, data, err := s.next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got = append(got, fmt.Sprintf("%d:%d", tag, data[0]))
 	}
 	if got, want := strings.Join(got, " "), "3:1 4:1 7:1 3:2 4:2 7:2 3:3"; got != want {
@@ -109,9 +103,7 @@ func TestPacketsThatNoRecordHeaderTakes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := mustFlags(t, "5")
 			f.Input, f.Record = filepath.Join(t.TempDir(), "in"), &record.Format{Kind: record.Pcap}
-			if err := os.WriteFile(f.Input, test.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(f.Input, test.file, 0o600))
 			want := f.Input + ": " + test.want + ": --no-record-header publishes the packets without it"
 			if err := readSource(t, f); err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
@@ -139,13 +131,9 @@ func TestNothingIsAllocatedPerMessage(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	name := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(name, []byte(strings.Repeat("0123456789abcdef", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, []byte(strings.Repeat("0123456789abcdef", 100)), 0o600))
 	packets := filepath.Join(t.TempDir(), "in.pcapng")
-	if err := os.WriteFile(packets, capture(t, 100), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(packets, capture(t, 100), 0o600))
 	headed := mustFlags(t, "1-1000")
 	headed.Input, headed.Loop, headed.Record = packets, true, &record.Format{Kind: record.Pcap}
 	emulated, looped, mapped := mustFlags(t, "1-1000"), mustFlags(t, "1-1000"), mustFlags(t, "*")
@@ -156,9 +144,7 @@ func TestNothingIsAllocatedPerMessage(t *testing.T) {
 	mapped.Map = Mapping{true, 8}
 	for what, f := range map[string]*Flags{"emulated": emulated, "from a file": looped, "mapped": mapped, "with a record header": headed} {
 		s, err := newSource(f, nil, t.Logf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := testing.AllocsPerRun(1000, func() {
 			if _, _, err := s.next(); err != nil {
 				t.Fatal(err)

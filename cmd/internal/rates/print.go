@@ -114,10 +114,7 @@ func chosen[T any](rows []T, head int, bytes bool, of func(*T) figures) []T {
 		}
 		return cmp.Or(byRate, cmp.Compare(x.tag, y.tag), cmp.Compare(x.name, y.name))
 	})
-	if head > 0 {
-		rows = rows[:min(head, len(rows))]
-	}
-	return rows
+	return tool.First(rows, head)
 }
 
 func line(format string, args ...any) string { return sanitize.Linef(format, args...) }

@@ -48,10 +48,7 @@ func (f *Flags) Check() error {
 	if f.Count < 0 {
 		errs = append(errs, fmt.Errorf("--count: got %d, want 1 or more", f.Count))
 	}
-	if f.Head < 0 {
-		errs = append(errs, fmt.Errorf("--head: got %d, want 1 or more", f.Head))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, tool.CheckHead(f.Head))...)
 }
 
 // Messages is the command hz.

@@ -17,6 +17,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -66,13 +67,9 @@ func (s steady) Ask(_ context.Context, e directory.Entry, q state.Question) (sta
 func wrote(t *testing.T, f Flags, bytes, asJSON bool, asker overview.Asker) (out, notes string) {
 	t.Helper()
 	set, err := tags.ParseSet("0x100-0x101")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	f.Tags, f.Window = set, max(f.Window, time.Second)
-	if err := f.Check(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, f.Check())
 	d := &folder{entries: []directory.Entry{
 		{Instance: "A1", Name: "felix-07", Tags: set}, {Instance: "B2", Tags: set}, {Instance: "C3", Tags: tags.Of(5)},
 	}}
@@ -86,9 +83,7 @@ func written(t *testing.T, run func(*tool.Env) error, asJSON bool) (out, notes s
 	t.Helper()
 	var o, n bytes.Buffer
 	e := &tool.Env{Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Second, JSON: asJSON}, Streams: cli.Streams{Out: &o, Err: &n}}
-	if err := run(e); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, run(e))
 	return o.String(), n.String()
 }
 

@@ -3,24 +3,21 @@
 package rec_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/bus"
-	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/rec"
-	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/rec/rectest"
+	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -30,16 +27,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 var (
 	start = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
-	alice = &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA", Name: "alice", Host: "host1", PID: 11, Addr: netip.MustParseAddrPort("10.0.0.1:4001")}
+	alice = rectest.Alice
 	bob   = &bus.Peer{Instance: "BBBBBBBBBBBBBBBBBBBBBB", Name: "bob", Host: "host2", PID: 12}
 )
 
@@ -48,10 +40,7 @@ func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecon
 
 // msg returns a message at start and some milliseconds.
 func msg(ms int, p *bus.Peer, tag tags.Tag, counter uint64) recording.Record {
-	return recording.Record{Message: recording.Message{
-		Time:    at(ms),
-		Message: bus.Message{Tag: tag, Counter: counter, Publisher: p, Data: fmt.Appendf(nil, "%s %d", p.Name, counter)},
-	}}
+	return rectest.Message(at(ms), bus.Message{Tag: tag, Counter: counter, Publisher: p, Data: fmt.Appendf(nil, "%s %d", p.Name, counter)})
 }
 
 // msgs returns messages with counters from first to last, one each 10 ms.
@@ -109,28 +98,12 @@ func newBed(t *testing.T) *bed { return &bed{t, t.TempDir(), t.Context()} }
 func (b *bed) path(name string) string { return filepath.Join(b.dir, name) }
 
 // header is that of a recording with this number.
-func header(id byte) recording.Header {
-	return recording.Header{
-		ID: recording.ID{id}, Created: start, Host: "recorder1", Name: "rec", Version: "v1", Tags: tags.Of(1, 2, 3), Policy: "block",
-	}
-}
+func header(id byte) recording.Header { return rectest.Header(id, start) }
 
 // record writes a file of records.
 func (b *bed) record(name string, h recording.Header, records ...recording.Record) {
 	b.Helper()
-	f, err := os.Create(b.path(name))
-	must(b, err)
-	w, err := recording.NewWriter(f, h, recording.Config{BlockBytes: 256})
-	must(b, err)
-	for _, r := range records {
-		if r.Event != nil {
-			must(b, w.AppendEvent(*r.Event))
-		} else {
-			must(b, w.Append(r.Time, &r.Message.Message))
-		}
-	}
-	must(b, w.Close())
-	must(b, f.Close())
+	rectest.Write(b, b.path(name), h, recording.Config{BlockBytes: 256}, slices.Values(records))
 }
 
 // change changes the bytes of a file.
@@ -159,42 +132,15 @@ type result struct {
 // run runs a command line. Words that end in .tbr are files of the folder.
 func (b *bed) run(line string) result {
 	b.Helper()
-	var flags struct {
-		rec.Commands
-		JSON bool `name:"json"`
-	}
-	parser, err := kong.New(&flags)
-	must(b, err)
 	args := strings.Fields(line)
 	for i, a := range args {
 		if strings.HasSuffix(a, ".tbr") {
 			args[i] = b.path(a)
 		}
 	}
-	read, err := parser.Parse(args)
-	must(b, err)
-	var out, errs bytes.Buffer
-	env := &tool.Env{Flags: &tool.Flags{JSON: flags.JSON}, Streams: cli.Streams{Out: &out, Err: &errs}}
-	command := read.Selected().Target.Addr().Interface().(interface {
-		Check() error
-		NeedsBus() bool
-		Run(ctx context.Context, e *tool.Env) error
-	})
-	if command.NeedsBus() {
-		b.Errorf("%s needs a bus", line)
-	}
-	status := 0
-	err = command.Check()
-	if err != nil {
-		status = cli.ExitUsage
-	} else if err = command.Run(b.ctx, env); err != nil {
-		status = tool.Code(err)
-	}
-	if said := (*tool.StatusError)(nil); err != nil && !errors.As(err, &said) {
-		fmt.Fprintln(&errs, err)
-	}
-	clean := func(buffer bytes.Buffer) string {
-		text := strings.ReplaceAll(buffer.String(), b.dir+"/", "")
+	out, errs, status := tooltest.Run(b.ctx, b, new(rec.Commands), args...)
+	clean := func(text string) string {
+		text = strings.ReplaceAll(text, b.dir+"/", "")
 		return zeros.ReplaceAllString(strings.ReplaceAll(text, "TAG               ", "TAG "), "0x$1")
 	}
 	return result{clean(out), clean(errs), status}
@@ -227,11 +173,7 @@ func (b *bed) says(line string, status int, parts ...string) result {
 // lines returns what is in a recording, a line each.
 func (b *bed) lines(name string) (all []string) {
 	b.Helper()
-	r, err := recording.Open(b.path(name))
-	must(b, err)
-	defer func() { must(b, r.Close()) }()
-	for rec, err := range r.Records(recording.Query{}) {
-		must(b, err)
+	for rec := range rectest.Read(b, b.path(name)) {
 		if e := rec.Event; e != nil {
 			all = append(all, e.String())
 			continue
@@ -239,17 +181,6 @@ func (b *bed) lines(name string) (all []string) {
 		all = append(all, fmt.Sprintf("%v %d %s", rec.Tag, rec.Counter, rec.Data))
 	}
 	return all
-}
-
-// report verifies a recording.
-func (b *bed) report(name string) *recording.Report {
-	b.Helper()
-	r, err := recording.Open(b.path(name))
-	must(b, err)
-	defer func() { must(b, r.Close()) }()
-	report, err := recording.Verify(r)
-	must(b, err)
-	return report
 }
 
 // simple is a whole recording of two publishers over 1 s.

@@ -20,7 +20,7 @@ import (
 
 // Cat is the command line of cat.
 type Cat struct {
-	busless
+	tool.NoBus
 
 	Files []string     `arg:"" name:"file" help:"Files of recordings: the parts of one, or several recordings, which are read together in the order of time."`
 	Print printer.Kind `default:"text" placeholder:"FORMAT" help:"How to print messages: hex, text or json (a line each, safe to show), or none (only the events). Default ${default}, with --json json."`
@@ -32,7 +32,7 @@ type Cat struct {
 }
 
 // Check reports what is wrong with the flags.
-func (c *Cat) Check() error { return checkHead(c.Head) }
+func (c *Cat) Check() error { return tool.CheckHead(c.Head) }
 
 // Run prints the records.
 func (c *Cat) Run(ctx context.Context, e *tool.Env) (err error) {
@@ -101,9 +101,6 @@ func (p *catPrinter) print(r recording.Record) error {
 	return nil
 }
 
-// timeFormat is that of printer.
-const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
-
 // eventObject is an event as --json prints it.
 type eventObject struct {
 	Event     string    `json:"event"`
@@ -122,7 +119,7 @@ type eventObject struct {
 
 // event prints an event: a line that begins with --, or an object.
 func (p *catPrinter) event(e *recording.Event) error {
-	at := e.Time.UTC().Format(timeFormat)
+	at := e.Time.UTC().Format(printer.TimeFormat)
 	if !p.asJSON {
 		_, err := fmt.Fprintf(p.out, "-- %s %s\n", at, sanitize.Line(e.String()))
 		return err
@@ -141,5 +138,5 @@ func (p *catPrinter) event(e *recording.Event) error {
 		o.Step = &step
 	default:
 	}
-	return writeJSON(p.out, o)
+	return cli.WriteJSON(p.out, o)
 }

@@ -18,7 +18,7 @@ import (
 
 // Cut is the command line of cut.
 type Cut struct {
-	busless
+	tool.NoBus
 
 	Files []string        `arg:"" name:"file" help:"The file of a recording, or all its parts."`
 	Out   string          `required:"" placeholder:"FILE" help:"The new recording, which must not exist. It is there only if all of it is."`
@@ -73,7 +73,7 @@ func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
 // say says what was written.
 func (c *Cut) say(e *tool.Env, k *cutter) error {
 	if e.JSON {
-		return writeJSON(e.Out, map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why.lines()...)})
+		return cli.WriteJSON(e.Out, map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why.lines()...)})
 	}
 	text := sanitize.Linef("%s: %s and %s", c.Out, units.FormatNumber(k.out.messages, "message"), units.FormatNumber(k.out.events, "event"))
 	_, err := fmt.Fprintln(e.Out, text+k.why.below())
@@ -119,7 +119,7 @@ func (k *cutter) run(ctx context.Context) error {
 	if k.stopped && len(k.why.first) == 0 {
 		return nil
 	}
-	return k.out.append(stopped(k.end(), k.why.lines(), "cut from "+sanitize.Text(k.rs[0].Info().File)))
+	return k.out.event(Stopped(k.end(), k.why.lines(), "cut from "+sanitize.Text(k.rs[0].Info().File)))
 }
 
 // end returns the time of the last event.
@@ -146,7 +146,7 @@ func (k *cutter) record(r recording.Record) error {
 	if !k.q.From.IsZero() && !k.begun[infoKey{instance, r.Tag}] {
 		k.begun[infoKey{instance, r.Tag}] = true
 		at := &recording.Event{Kind: recording.Position, Time: r.Time, Peer: p, Tag: r.Tag, Count: r.Counter - 1}
-		if err := k.out.append(recording.Record{Event: at}); err != nil {
+		if err := k.out.event(at); err != nil {
 			return err
 		}
 	}
@@ -176,5 +176,5 @@ func (k *cutter) event(e *recording.Event) error {
 		k.why.addStopped(e)
 	case recording.Stepped: // of the recorder: it is about every cut
 	}
-	return k.out.append(recording.Record{Event: e})
+	return k.out.event(e)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -33,11 +34,11 @@ func TestCutByTime(t *testing.T) {
 		"position bob@host2:12 tag 0x3 begins behind message 0",
 		"0x3 1 bob 1", "0x3 2 bob 2",
 		"stopped: cut from "+b.path("a.tbr"))
-	if r := b.report("b.tbr"); !r.Whole() || r.Files[0].ID == (recording.ID{1}) || r.Files[0].Host != "recorder1" || r.Files[0].Policy != "block" {
+	if r := rectest.Verify(b, b.path("b.tbr")); !r.Whole() || r.Files[0].ID == (recording.ID{1}) || r.Files[0].Host != "recorder1" || r.Files[0].Policy != "block" {
 		t.Errorf("got %v of %+v, want a whole recording of its own", r, r.Files[0].Header)
 	}
 	b.says("cut a.tbr --from +10m --out empty.tbr --json", 0, `"messages":0,`)
-	if r := b.report("empty.tbr"); !r.Whole() {
+	if r := rectest.Verify(b, b.path("empty.tbr")); !r.Whole() {
 		t.Errorf("got %v, want an empty recording that is whole", r)
 	}
 }
@@ -48,11 +49,11 @@ func TestCutByTagMakesNoHoles(t *testing.T) {
 	records = append(records[:75:75], append(join(gap(710, alice, 1, 4, recording.CauseFull), event(720, recording.Event{Kind: recording.Vanished, Peer: bob})), records[75:]...)...)
 	b.record("a.tbr", header(1), records...)
 	b.wants("cut a.tbr --tags 2 --out b.tbr", 0, "b.tbr: 24 messages and 3 events\n") // joined, ended, stopped
-	if r := b.report("b.tbr"); !r.Whole() || !r.Files[0].Tags.Equal(tags.Of(2)) || r.Total().Messages != 24 {
+	if r := rectest.Verify(b, b.path("b.tbr")); !r.Whole() || !r.Files[0].Tags.Equal(tags.Of(2)) || r.Total().Messages != 24 {
 		t.Errorf("got %v, want it whole: what is missing is of other tags", r)
 	}
 	b.says("cut a.tbr --publisher bob --out c.tbr --codec zstd", 0)
-	if r := b.report("c.tbr"); r.Whole() || r.Total().Messages != 20 {
+	if r := rectest.Verify(b, b.path("c.tbr")); r.Whole() || r.Total().Messages != 20 {
 		t.Errorf("got %v, want it not whole: bob has vanished", r)
 	}
 }
@@ -88,7 +89,7 @@ func TestCutIsHonest(t *testing.T) {
 				b.change("a.tbr", test.change)
 			}
 			b.says("cut a.tbr --out b.tbr "+test.flags, test.status)
-			r := b.report("b.tbr")
+			r := rectest.Verify(b, b.path("b.tbr"))
 			if why := strings.Join(r.Reasons, "\n"); r.Whole() != (test.why == "") || !strings.Contains(why, test.why) {
 				t.Errorf("got reasons %q, want %q", why, test.why)
 			}
@@ -103,7 +104,7 @@ func TestCutOfParts(t *testing.T) {
 	h.Part = 1
 	b.record("b.tbr", h, join(msgs(100, alice, 1, 6, 9), stop(200))...)
 	b.says("cut b.tbr a.tbr --from +30ms --out c.tbr", 0, "c.tbr: 6 messages")
-	if r := b.report("c.tbr"); !r.Whole() {
+	if r := rectest.Verify(b, b.path("c.tbr")); !r.Whole() {
 		t.Errorf("got %v, want it whole", r)
 	}
 	b.says("cut b.tbr --to +10m --out d.tbr", 1, "part 0 of recording 01000000000000000000000000000000 was not there")

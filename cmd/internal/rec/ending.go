@@ -83,17 +83,16 @@ func firstOf(parts recording.Readers) time.Time {
 	return time.Time{}
 }
 
-// stopped is the last event of a recording that is made of others: it says how the others
-// have ended.
+// Stopped is the last event of what is made of recordings: it says how they have ended.
 //
 //   - why: what is missing in them; none: nothing.
-//   - made: how the recording was made.
-func stopped(at time.Time, why []string, made string) recording.Record {
+//   - made: how it was made.
+func Stopped(at time.Time, why []string, made string) *recording.Event {
 	e := &recording.Event{Kind: recording.Stopped, Time: at, Text: made}
 	if len(why) > 0 {
 		e.Failed, e.Text = true, made+": "+strings.Join(why, "; ")
 	}
-	return recording.Record{Event: e}
+	return e
 }
 
 // blocksMissing says how many blocks could not be read.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/tags"
 )
 
@@ -67,14 +68,14 @@ func TestWhatIsMissingBetweenParts(t *testing.T) {
 			if said := strings.Contains(got.out, "not whole: "+test.why); said != (test.why != "") || test.why == "" && strings.Contains(got.out, "not whole") {
 				t.Errorf("cut: got\n%swant %q", got.out, test.why)
 			}
-			if r := b.report("d.tbr"); r.Whole() != (test.why == "") {
+			if r := rectest.Verify(b, b.path("d.tbr")); r.Whole() != (test.why == "") {
 				t.Errorf("cut: got %v, want it whole: %v", r, test.why == "")
 			}
 			if test.change == nil {
 				return
 			}
 			b.says("merge a.tbr b.tbr c.tbr --out e.tbr", 1, "not whole: ")
-			if r := b.report("e.tbr"); r.Whole() {
+			if r := rectest.Verify(b, b.path("e.tbr")); r.Whole() {
 				t.Errorf("merge: got %v, want it not whole", r)
 			}
 		})
@@ -93,7 +94,7 @@ func TestAPartThatWasCutOffIsMadeGood(t *testing.T) {
 	b.record("all.tbr", h, join(joined(0, alice, 1), msgs(0, alice, 1, 1, 15), ended(260, alice), stop(300))...)
 	b.says("merge a.tbr b.tbr c.tbr late.tbr --out d.tbr", 1, "not whole: a.tbr: it was not closed")
 	b.says("merge a.tbr b.tbr c.tbr all.tbr --out e.tbr", 0)
-	if r := b.report("e.tbr"); !r.Whole() || r.Total().Messages != 15 {
+	if r := rectest.Verify(b, b.path("e.tbr")); !r.Whole() || r.Total().Messages != 15 {
 		t.Errorf("got %v, want it whole", r)
 	}
 	b.change("a.tbr", func(data []byte) []byte { data[50] ^= 1; return data })

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"tagbus/cmd/internal/cli"
 	"tagbus/recording"
 )
 
@@ -57,7 +58,7 @@ func writeFileJSON(out io.Writer, r *recording.Reader, steps uint64) error {
 	if i.HeaderDamage != nil {
 		o.Damage = fmt.Sprint(i.HeaderDamage)
 	}
-	return writeJSON(out, o)
+	return cli.WriteJSON(out, o)
 }
 
 // stepsIn returns how often the clock of the recorder was set: at least once if only the times of

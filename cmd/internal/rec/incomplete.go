@@ -3,8 +3,6 @@
 package rec
 
 import (
-	"time"
-
 	"tagbus/recording"
 )
 
@@ -24,12 +22,4 @@ func Incomplete(rs recording.Readers, q recording.Query, blocks uint64) []string
 		why.add(blocksMissing(blocks))
 	}
 	return why.lines()
-}
-
-// Stopped returns the last event of what is made of recordings that are incomplete.
-//
-//   - why: what Incomplete returned.
-//   - made: how it was made.
-func Stopped(at time.Time, why []string, made string) *recording.Event {
-	return stopped(at, why, made).Event
 }

@@ -21,14 +21,11 @@ import (
 
 // Index is the command line of index.
 type Index struct {
-	busless
+	tool.NoBus
 
 	File string `arg:"" help:"File of a recording, whose recorder no longer runs."`
 	Out  string `placeholder:"FILE" help:"Write a new file, which must not exist, and leave the old one as it is. Default: the file is completed in its place."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Index) Check() error { return nil }
 
 // Run repairs the file.
 func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
@@ -114,7 +111,7 @@ func (c *Index) copy(ctx context.Context, f *stuck.File, size int64, tail []byte
 	if err == nil {
 		err = out.Sync()
 	}
-	return closeFile(out, err)
+	return cli.CloseNew(out, err)
 }
 
 // say says what was lost and what is there.
@@ -125,7 +122,7 @@ func (c *Index) say(e *tool.Env, before recording.Info) error {
 		return err
 	}
 	if e.JSON {
-		return writeJSON(e.Out, map[string]any{
+		return cli.WriteJSON(e.Out, map[string]any{
 			"file": file, "blocks": before.Blocks, "messages": before.Messages, "events": before.Events,
 			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": lost,
 		})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/internal/flock"
 )
 
@@ -36,7 +37,7 @@ func TestIndexIntoAnotherFile(t *testing.T) {
 	if now, err := os.ReadFile(b.path("a.tbr")); err != nil || string(now) != string(old) {
 		t.Errorf("the file has changed (%v)", err)
 	}
-	if after := b.lines("b.tbr"); !slices.Equal(before, after) || b.report("b.tbr").Whole() || !b.report("b.tbr").Files[0].Repaired {
+	if after := b.lines("b.tbr"); !slices.Equal(before, after) || rectest.Verify(b, b.path("b.tbr")).Whole() || !rectest.Verify(b, b.path("b.tbr")).Files[0].Repaired {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
 	}
 	b.says("index a.tbr --out b.tbr", 2, "--out: b.tbr exists: give another name, or remove it first")

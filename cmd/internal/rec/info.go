@@ -15,7 +15,7 @@ import (
 
 // Info is the command line of info.
 type Info struct {
-	busless
+	tool.NoBus
 
 	Files     []string `arg:"" name:"file" help:"Files of recordings."`
 	Tags      tags.Set `placeholder:"TAGS" help:"Only these tags: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas. Default: all."`
@@ -31,14 +31,7 @@ func (c *Info) Check() error {
 	if infoOrders[c.Sort] == nil {
 		errs = append(errs, fmt.Errorf("--sort: got %q, want tag, publisher, count, bytes, lost, first or last", c.Sort))
 	}
-	return errors.Join(append(errs, checkHead(c.Head))...)
-}
-
-func checkHead(n int) error {
-	if n < 0 {
-		return fmt.Errorf("--head: got %d, want 1 or more", n)
-	}
-	return nil
+	return errors.Join(append(errs, tool.CheckHead(c.Head))...)
 }
 
 // Run runs the command.
@@ -53,12 +46,9 @@ func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	shown := found.sorted(c.Sort)
+	shown := tool.First(found.sorted(c.Sort), c.Head)
 	if found.untold > 0 { // what is not told is not left out in silence
 		d.say(fmt.Sprintf("%s of tags beyond the first %d without messages have no rows: the sums have them", units.FormatNumber(found.untold, "gap"), recording.MostLostSeries(rs...)))
-	}
-	if c.Head > 0 && c.Head < len(shown) {
-		shown = shown[:c.Head]
 	}
 	if err := c.write(e, rs, found, shown); err != nil {
 		return err

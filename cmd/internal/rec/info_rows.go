@@ -187,20 +187,16 @@ var infoOrders = map[string]func(rows *infoRows, a, b *infoRow) int{
 	"count":     func(_ *infoRows, a, b *infoRow) int { return cmp.Compare(b.messages, a.messages) },
 	"bytes":     func(_ *infoRows, a, b *infoRow) int { return cmp.Compare(b.bytes, a.bytes) },
 	"lost":      func(_ *infoRows, a, b *infoRow) int { return cmp.Compare(b.lost(), a.lost()) },
-	"first":     func(_ *infoRows, a, b *infoRow) int { return compareTimes(a, b, (*infoRow).firstTime) },
-	"last":      func(_ *infoRows, a, b *infoRow) int { return compareTimes(a, b, (*infoRow).lastTime) },
+	"first":     func(_ *infoRows, a, b *infoRow) int { return compareTimes(a, b, a.first, b.first) },
+	"last":      func(_ *infoRows, a, b *infoRow) int { return compareTimes(a, b, a.last, b.last) },
 }
 
-func (r *infoRow) firstTime() int64 { return r.first }
-
-func (r *infoRow) lastTime() int64 { return r.last }
-
-// compareTimes orders rows without messages before all others.
-func compareTimes(a, b *infoRow, of func(*infoRow) int64) int {
+// compareTimes orders rows by times, those without messages before all others.
+func compareTimes(a, b *infoRow, ofA, ofB int64) int {
 	if a.messages == 0 || b.messages == 0 {
 		return cmp.Compare(min(a.messages, 1), min(b.messages, 1))
 	}
-	return cmp.Compare(of(a), of(b))
+	return cmp.Compare(ofA, ofB)
 }
 
 // by returns the publisher of a row.

@@ -30,14 +30,12 @@ func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []
 		if more := sum(rows.stepsOf) - uint64(len(rows.steps)); more > 0 {
 			fmt.Fprintf(e.Out, "the clock of the recorder was set %d times more\n", more)
 		}
-	}
-	if !e.JSON {
 		for _, line := range holeLines(rows.holes) {
 			fmt.Fprintln(e.Out, sanitize.Line(line+": rates are those of the time with data"))
 		}
-	}
-	if !e.JSON && rows.count > 0 {
-		fmt.Fprintln(e.Out)
+		if rows.count > 0 {
+			fmt.Fprintln(e.Out)
+		}
 	}
 	if err := rows.write(e, shown); err != nil || e.JSON {
 		return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
@@ -18,16 +19,13 @@ import (
 
 // Merge is the command line of merge.
 type Merge struct {
-	busless
+	tool.NoBus
 
 	Files  []string        `arg:"" name:"file" help:"Files of recordings: parts of one, or recordings of several recorders, in any order."`
 	Out    string          `required:"" placeholder:"FILE" help:"The new recording, which must not exist. It is there only if all of it is."`
 	Codec  recording.Codec `default:"none" placeholder:"CODEC" help:"How blocks are compressed: none, s2 or zstd. Default ${default}."`
 	Buffer units.Bytes     `default:"256MiB" placeholder:"SIZE" help:"Most memory for messages that wait until another recording has those that belong in front of them. Default ${default}."`
 }
-
-// Check reports what is wrong with the flags.
-func (c *Merge) Check() error { return nil }
 
 // Run makes the recording.
 func (c *Merge) Run(ctx context.Context, e *tool.Env) (err error) {
@@ -96,7 +94,7 @@ func mergedHeader(groups []recording.Readers) recording.Header {
 // say says what was written.
 func (c *Merge) say(e *tool.Env, m *merger) error {
 	if e.JSON {
-		return writeJSON(e.Out, map[string]any{
+		return cli.WriteJSON(e.Out, map[string]any{
 			"file": c.Out, "recordings": len(m.groups), "messages": m.out.messages, "events": m.out.events,
 			"duplicates": m.duplicates, "missing": append([]string{}, m.why.lines()...),
 		})
@@ -178,7 +176,7 @@ func (m *merger) end() error {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	return m.out.append(stopped(at, m.why.lines(), "merged from "+units.FormatNumber(len(m.groups), "recording")))
+	return m.out.event(Stopped(at, m.why.lines(), "merged from "+units.FormatNumber(len(m.groups), "recording")))
 }
 
 // keyOf returns the series of a message.

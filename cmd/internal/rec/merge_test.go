@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -22,12 +23,12 @@ func TestMergeOfParts(t *testing.T) {
 	b.wantLines("c.tbr", "joined alice@host1:11 (10.0.0.1:4001) tags 0x1",
 		"0x1 1 alice 1", "0x1 2 alice 2", "0x1 3 alice 3", "0x1 4 alice 4", "0x1 5 alice 5",
 		"gap alice@host1:11 (10.0.0.1:4001) 2 messages of tag 0x1: left-out", "0x1 8 alice 8", "0x1 9 alice 9", "stopped: by a signal")
-	if r := b.report("c.tbr"); !r.Whole() {
+	if r := rectest.Verify(b, b.path("c.tbr")); !r.Whole() {
 		t.Errorf("got %v, want it whole", r)
 	}
 	b.says("merge a.tbr b.tbr a.tbr --out d.tbr", 0, "a.tbr is the same part as a.tbr, and is left out", "1 duplicate dropped")
 	b.says("merge b.tbr --out e.tbr --json", 1, `"missing":["part 0 of recording`)
-	if r := b.report("e.tbr"); r.Whole() {
+	if r := rectest.Verify(b, b.path("e.tbr")); r.Whole() {
 		t.Errorf("got %v, want it not whole", r)
 	}
 }
@@ -48,7 +49,7 @@ func TestMergeOfTwoRecorders(t *testing.T) {
 		"stopped: by a signal",
 		"0x1 12 alice 12", "0x1 13 alice 13", "0x1 14 alice 14",
 		"ended alice@host1:11 (10.0.0.1:4001)", "stopped: by a signal", "stopped: merged from 2 recordings")
-	if r := b.report("c.tbr"); r.Total().Unexplained > 0 || r.Total().Lost.Lost() != 1 || len(r.Reasons) != 1 {
+	if r := rectest.Verify(b, b.path("c.tbr")); r.Total().Unexplained > 0 || r.Total().Lost.Lost() != 1 || len(r.Reasons) != 1 {
 		t.Errorf("got %v, want one message lost and nothing else", r)
 	}
 }
@@ -106,7 +107,7 @@ func TestMergeFindsWhatAllRecordersHave(t *testing.T) {
 				want++
 			}
 		}
-		report := b.report("all.tbr")
+		report := rectest.Verify(b, b.path("all.tbr"))
 		sum := report.Total()
 		if sum.Messages != uint64(sent-want) || sum.Unexplained+sum.Repeated+sum.Backward > 0 || sum.Lost.Lost() != uint64(want) {
 			t.Fatalf("seed %d: got %d messages and %v, want %d messages and %d lost", seed, sum.Messages, report, sent-want, want)
@@ -121,12 +122,12 @@ func TestMergeKnowsWhatIsNoPartOfARecording(t *testing.T) {
 		event(35, recording.Event{Kind: recording.Position, Peer: alice, Tag: 1, Count: 10}), msgs(40, alice, 1, 11, 12), stop(90))...)
 	b.record("b.tbr", header(2), join(msgs(60, alice, 1, 12, 13), stop(91))...)
 	b.says("merge a.tbr b.tbr --out c.tbr", 0, "6 messages")
-	if r := b.report("c.tbr"); len(r.Reasons) != 1 || r.Total().Lost.Lost() != 1 || r.Total().Unexplained > 0 {
+	if r := rectest.Verify(b, b.path("c.tbr")); len(r.Reasons) != 1 || r.Total().Lost.Lost() != 1 || r.Total().Unexplained > 0 {
 		t.Errorf("got %v, want one message lost", r)
 	}
 	b.record("d.tbr", header(3), join(msgs(5, alice, 1, 4, 8), stop(92))...)
 	b.says("merge a.tbr d.tbr b.tbr --out e.tbr", 0, "11 messages")
-	if r := b.report("e.tbr"); r.Total().Unexplained > 0 || r.Total().Backward > 0 || r.Total().Messages != 11 {
+	if r := rectest.Verify(b, b.path("e.tbr")); r.Total().Unexplained > 0 || r.Total().Backward > 0 || r.Total().Messages != 11 {
 		t.Errorf("got %v, want 11 messages in their order", r)
 	}
 }
@@ -137,7 +138,7 @@ func TestMergeWaitsWithinTheBuffer(t *testing.T) {
 	b.record("b.tbr", header(2), join(msgs(5000, alice, 1, 1, 3), stop(5100))...)
 	b.says("merge a.tbr b.tbr --out c.tbr --buffer 2KiB", 1, "messages behind 1 wait for one of another recording", "raise --buffer")
 	b.says("merge a.tbr b.tbr --out c.tbr", 0, "40 messages")
-	if r := b.report("c.tbr"); !r.Whole() {
+	if r := rectest.Verify(b, b.path("c.tbr")); !r.Whole() {
 		t.Errorf("got %v, want it whole", r)
 	}
 }
@@ -167,7 +168,7 @@ func TestMergeIsHonest(t *testing.T) {
 				status = 1 // as verify of what was written
 			}
 			b.says("merge a.tbr b.tbr --out c.tbr", status)
-			r := b.report("c.tbr")
+			r := rectest.Verify(b, b.path("c.tbr"))
 			if why := strings.Join(r.Reasons, "\n"); r.Whole() != (test.why == "") || !strings.Contains(why, test.why) {
 				t.Errorf("got %q, want %q", why, test.why)
 			}

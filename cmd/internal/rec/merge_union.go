@@ -5,10 +5,10 @@ package rec
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"tagbus/cmd/internal/units"
@@ -67,7 +67,7 @@ type source struct {
 
 // write writes the records of all recordings, the earliest first.
 func (u *union) write(ctx context.Context) error {
-	var sources sources
+	var sources []*source
 	for i, g := range u.groups {
 		next, stop := iter.Pull2(g.Records(recording.Query{}))
 		defer stop()
@@ -75,47 +75,20 @@ func (u *union) write(ctx context.Context) error {
 			sources = append(sources, s)
 		}
 	}
-	heap.Init(&sources)
 	for n := 0; len(sources) > 0; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		s := sources[0]
+		// One after the other: they are as few as the recorders of a bus.
+		s := slices.MinFunc(sources, func(a, b *source) int { return cmp.Or(a.time.Compare(b.time), cmp.Compare(a.index, b.index)) })
 		if err := u.record(s); err != nil {
 			return err
 		}
-		if s.step() {
-			heap.Fix(&sources, 0)
-		} else {
-			heap.Pop(&sources)
+		if !s.step() {
+			sources = slices.DeleteFunc(sources, func(o *source) bool { return o == s })
 		}
 	}
 	return nil
-}
-
-// sources is a heap: the one whose record is next is the first.
-type sources []*source
-
-// Len implements heap.Interface.
-func (s sources) Len() int { return len(s) }
-
-// Less implements heap.Interface.
-func (s sources) Less(i, j int) bool {
-	return cmp.Or(s[i].time.Compare(s[j].time), cmp.Compare(s[i].index, s[j].index)) < 0
-}
-
-// Swap implements heap.Interface.
-func (s sources) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-
-// Push implements heap.Interface.
-func (s *sources) Push(x any) { *s = append(*s, x.(*source)) }
-
-// Pop implements heap.Interface.
-func (s *sources) Pop() any {
-	last := len(*s) - 1
-	x := (*s)[last]
-	*s = (*s)[:last]
-	return x
 }
 
 // step takes the next record that can be read. The first pass has named the others.
@@ -208,7 +181,7 @@ func (u *union) begin(s *series, at time.Time, tag tags.Tag) error {
 		return nil
 	}
 	s.position = false
-	return u.event(&recording.Event{Kind: recording.Position, Time: at, Peer: s.peer, Tag: tag, Count: s.start})
+	return u.out.event(&recording.Event{Kind: recording.Position, Time: at, Peer: s.peer, Tag: tag, Count: s.start})
 }
 
 // hole writes what is missing up to a counter: nothing, a gap, or what a recording says not
@@ -230,7 +203,7 @@ func (u *union) hole(s *series, at time.Time, tag tags.Tag, last uint64) error {
 		}
 		s.done = min(next.last, last)
 		e := &recording.Event{Kind: recording.Position, Time: at, Peer: s.peer, Tag: tag, Count: s.done}
-		if err := u.event(e); err != nil {
+		if err := u.out.event(e); err != nil {
 			return err
 		}
 	}
@@ -253,15 +226,11 @@ func (u *union) gap(s *series, at time.Time, tag tags.Tag, n uint64) error {
 		if c == recording.CauseOther {
 			e.Text = s.text
 		}
-		if err := u.event(e); err != nil {
+		if err := u.out.event(e); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (u *union) event(e *recording.Event) error {
-	return u.out.append(recording.Record{Event: e})
 }
 
 // tails writes what is missing behind the last messages.

@@ -5,7 +5,6 @@ package rec
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -54,6 +53,9 @@ func (o *output) append(r recording.Record) error {
 	return o.writer.Append(r.Time, &r.Message.Message)
 }
 
+// event appends an event.
+func (o *output) event(e *recording.Event) error { return o.append(recording.Record{Event: e}) }
+
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -66,7 +68,7 @@ func (o *output) close(err error) error {
 	if err == nil {
 		err = o.writer.Close()
 	}
-	return closeFile(o.file, err)
+	return cli.CloseNew(o.file, err)
 }
 
 // createFile makes the file of --out, which must not exist.
@@ -81,21 +83,4 @@ func createFile(path string) (*stuck.File, error) {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
 	return f, nil
-}
-
-// closeFile closes a new file, and removes it after an error, which it returns.
-func closeFile(f *stuck.File, err error) error {
-	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(cli.Removed(f.Name(), err), stuck.Remove(f.Name()))
-	}
-	return err
-}
-
-// writeJSON writes an object as a line.
-func writeJSON(to io.Writer, object any) error {
-	line, err := cli.JSONLine(object)
-	if err == nil {
-		_, err = io.WriteString(to, line)
-	}
-	return err
 }

@@ -18,9 +18,3 @@ type Commands struct {
 	Merge  Merge  `cmd:"" help:"Make one recording of several, in the order of time, without what is there twice."`
 	Index  Index  `cmd:"" help:"Repair a file whose recorder was killed: write the index and the end that it lacks."`
 }
-
-// busless is what all commands are that read files alone.
-type busless struct{}
-
-// NeedsBus implements tool.Busless.
-func (busless) NeedsBus() bool { return false }

@@ -22,14 +22,14 @@ import (
 
 // Verify is the command line of verify.
 type Verify struct {
-	busless
+	tool.NoBus
 
 	Files []string `arg:"" name:"file" help:"Files of recordings. Each recording is checked alone, with all its parts that are given."`
 	Head  int      `short:"n" default:"50" placeholder:"N" help:"Only the first N rows of tags with holes, those that miss most; 0: all. Default ${default}."`
 }
 
 // Check reports what is wrong with the flags.
-func (c *Verify) Check() error { return checkHead(c.Head) }
+func (c *Verify) Check() error { return tool.CheckHead(c.Head) }
 
 // Run checks the recordings.
 func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
@@ -65,10 +65,7 @@ func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
 func (c *Verify) write(e *tool.Env, files recording.Readers, r *recording.Report) error {
 	id := r.Files[0].ID
 	holes := holesOf(r)
-	shown := holes
-	if c.Head > 0 && c.Head < len(holes) {
-		shown = holes[:c.Head]
-	}
+	shown := tool.First(holes, c.Head)
 	if e.JSON {
 		return writeReportJSON(e.Out, files, r, id, shown)
 	}
@@ -230,7 +227,7 @@ func writeReportJSON(out io.Writer, files recording.Readers, r *recording.Report
 		Files: len(r.Files), Publishers: len(r.Publishers), Messages: t.Messages, Bytes: t.Bytes,
 		ClockSteps: r.Clock.Count, Missing: t.Missing, Unexplained: t.Unexplained, Lost: lostMap(t.Lost),
 	}
-	if err := writeJSON(out, o); err != nil {
+	if err := cli.WriteJSON(out, o); err != nil {
 		return err
 	}
 	for _, s := range holes {
@@ -241,7 +238,7 @@ func writeReportJSON(out io.Writer, files recording.Readers, r *recording.Report
 		if s.Peer != nil {
 			h.Publisher, h.Instance = s.Peer.Name, s.Peer.Instance
 		}
-		if err := writeJSON(out, h); err != nil {
+		if err := cli.WriteJSON(out, h); err != nil {
 			return err
 		}
 	}

@@ -62,9 +62,13 @@ func (w *When) UnmarshalText(b []byte) error {
 	return fmt.Errorf("%q is no time: want +90s (after the beginning of the recording), 15:04:05 (of its first day), 2026-11-23 15:04:05, or RFC 3339", text)
 }
 
-// in returns the time in a recording that begins at a time, or the zero time if there is
+// Absolute returns the time if it depends on no recording, or the zero time if there is no limit.
+// ok is false if it does.
+func (w When) Absolute() (at time.Time, ok bool) { return w.at, w.kind == absolute || w.kind == noTime }
+
+// In returns the time in a recording that begins at a time, or the zero time if there is
 // no limit.
-func (w When) in(begin time.Time) time.Time {
+func (w When) In(begin time.Time) time.Time {
 	switch w.kind {
 	case absolute:
 		return w.at
@@ -92,7 +96,7 @@ type Selection struct {
 //   - Errors: --to is not after --from.
 func (s *Selection) query(rs recording.Readers) (recording.Query, error) {
 	begin, _ := span(rs)
-	q := recording.Query{Tags: s.Tags, From: s.From.in(begin), To: s.To.in(begin), Publisher: s.Publisher}
+	q := recording.Query{Tags: s.Tags, From: s.From.In(begin), To: s.To.In(begin), Publisher: s.Publisher}
 	if !q.From.IsZero() && !q.To.IsZero() && !q.To.After(q.From) {
 		return q, fmt.Errorf("--to: got %s, want a time after --from, %s", q.To.Format(time.RFC3339Nano), q.From.Format(time.RFC3339Nano))
 	}

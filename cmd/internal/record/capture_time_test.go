@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/testkit"
 )
 
 // block returns a block of a pcapng file.
@@ -93,9 +94,7 @@ func TestTimesOfPcapng(t *testing.T) {
 				file = slices.Concat(section, test.blocks)
 			}
 			r, err := record.NewReader(format(t, "pcapng"), bytes.NewReader(file), 100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if data, err := r.Next(); string(data) != "\x01\x02\x03\x04" || err != nil {
 				t.Fatalf("got %x and %v, want 01020304", data, err)
 			}
@@ -127,16 +126,12 @@ func TestBinaryTimesAreRoundedExactly(t *testing.T) {
 		exponent := random.Uint64N(40)
 		ticks := random.Uint64N(1 << min(63, 31+exponent))
 		r, err := record.NewReader(format(t, "pcapng"), bytes.NewReader(slices.Concat(section, counting(0x80|uint8(exponent)), packetAt(0, ticks))), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
 		got, err := r.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		ns := new(big.Int).Mul(new(big.Int).SetUint64(ticks), big.NewInt(2e9)) // twice, to round
 		ns.Rsh(ns, uint(exponent)).Add(ns, big.NewInt(1)).Rsh(ns, 1)
 		if want := ns.Int64(); got.Time.UnixNano() != want {
@@ -169,9 +164,7 @@ func TestPcapngInEitherByteOrder(t *testing.T) {
 		packet := order.AppendUint32(order.AppendUint32(order.AppendUint32(make([]byte, 8), 77), 4), 40)
 		add(6, append(packet, "data"...))
 		r, err := record.NewReader(format(t, "pcapng"), fewBytes{bytes.NewReader(file)}, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got, err := r.Next(); string(got) != "data" || err != nil {
 			t.Fatalf("%v: got %q and %v", order, got, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/testkit"
 )
 
 // cooked is a packet of 60 bytes of 1500, which have come over any device.
@@ -22,9 +23,7 @@ func cooked() record.Info {
 
 func TestRecordHeader(t *testing.T) {
 	got, err := record.AppendHeader([]byte("before "), cooked(), 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := hex.EncodeToString([]byte("before \x89tagbus\n")) +
 		"01" + "00" + // version, reserved
 		"7100" + // link type
@@ -84,9 +83,7 @@ func TestWhatARecordHeaderCannotHold(t *testing.T) {
 
 func TestRecordHeadersThatCannotBeRead(t *testing.T) {
 	good, err := record.AppendHeader(nil, cooked(), 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	good = append(good, make([]byte, 60)...)
 	tests := []struct {
 		name   string

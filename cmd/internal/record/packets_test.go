@@ -17,27 +17,22 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/testkit"
 )
 
 // readPackets returns the packets of a capture, with what it says of them.
 func readPackets(tb testing.TB, file []byte) (packets []record.Packet) {
 	tb.Helper()
 	r, err := record.NewReader(format(tb, "pcap"), bytes.NewReader(file), 1<<20)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	for {
 		data, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return packets
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		info, err := r.Info()
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		packets = append(packets, record.Packet{Data: bytes.Clone(data), Known: true, Info: info})
 	}
 }
@@ -47,18 +42,12 @@ func writePackets(tb testing.TB, name string, packets ...record.Packet) ([]byte,
 	tb.Helper()
 	var out bytes.Buffer
 	w, err := record.NewWriter(format(tb, name), &out, record.Ethernet)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	for _, p := range packets {
 		message, err := record.AppendHeader(nil, p.Info, len(p.Data))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		opened, err := record.Open(append(message, p.Data...))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		if err := w.Write(opened); err != nil {
 			return nil, err
 		}
@@ -76,15 +65,11 @@ func library(tb testing.TB, name string, file []byte) (packets []record.Packet) 
 	linkType := layers.LinkTypeNull
 	if name == "pcap" {
 		p, err := pcapgo.NewReader(bytes.NewReader(file))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		r, linkType = p, p.LinkType()
 	} else {
 		p, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.NgReaderOptions{WantMixedLinkType: true})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		r = p
 	}
 	for {
@@ -92,9 +77,7 @@ func library(tb testing.TB, name string, file []byte) (packets []record.Packet) 
 		if errors.Is(err, io.EOF) {
 			return packets
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		if len(info.AncillaryData) > 0 {
 			linkType = info.AncillaryData[0].(layers.LinkType)
 		}
@@ -128,9 +111,7 @@ func TestCapturesKeepWhatTheyHave(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			file, err := writePackets(t, test.format, test.packets...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if diff := cmp.Diff(test.packets, library(t, test.format, file)); diff != "" {
 				t.Errorf("the library reads others (-want +got):\n%s", diff)
 			}
@@ -145,16 +126,10 @@ func TestPacketsOfWhichNothingIsKnown(t *testing.T) {
 	for _, name := range []string{"pcap", "pcapng"} {
 		var out bytes.Buffer
 		w, err := record.NewWriter(format(t, name), &out, 113)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		before := time.Now()
-		if err := w.Write(record.Packet{Data: []byte("some bytes")}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.End(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, w.Write(record.Packet{Data: []byte("some bytes")}))
+		testkit.Must(t, w.End())
 		got := library(t, name, out.Bytes())
 		if len(got) != 1 || got[0].LinkType != 113 || got[0].Length != 10 || string(got[0].Data) != "some bytes" {
 			t.Fatalf("%s: got %+v, want one of link type 113 and 10 bytes", name, got)
@@ -183,9 +158,7 @@ func TestPacketsThatPcapCannotHold(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 			file, err := writePackets(t, "pcapng", test.packets...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if diff := cmp.Diff(test.packets, library(t, "pcapng", file)); diff != "" {
 				t.Errorf("pcapng differs (-want +got):\n%s", diff)
 			}
@@ -196,9 +169,7 @@ func TestPacketsThatPcapCannotHold(t *testing.T) {
 // TestInterfacesAreToldApart uses a file with a packet on each of two interfaces.
 func TestInterfacesAreToldApart(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join("testdata", "two-link-types.pcapng"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if diff := cmp.Diff(library(t, "pcapng", file), readPackets(t, file)); diff != "" {
 		t.Errorf("packets differ (-want +got):\n%s", diff)
 	}
@@ -206,9 +177,7 @@ func TestInterfacesAreToldApart(t *testing.T) {
 
 func TestOnlyCapturesKnowOfPackets(t *testing.T) {
 	r, err := record.NewReader(format(t, "lines"), bytes.NewReader([]byte("a\n")), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
 	}

@@ -145,9 +145,7 @@ func TestReadErrorNamesTheRecord(t *testing.T) {
 
 func TestReaderFailsForEver(t *testing.T) {
 	r, err := record.NewReader(format(t, "length32"), strings.NewReader("\xff\xff\xff\xff\x01\x00\x00\x00a"), 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, first := r.Next()
 	if _, second := r.Next(); first == nil || !errors.Is(second, record.ErrTooLong) {
 		t.Errorf("got %v and then %v, want the same error twice", first, second)
@@ -158,9 +156,7 @@ func TestReaderFailsForEver(t *testing.T) {
 func TestInputErrorsAreKept(t *testing.T) {
 	for _, text := range []string{"fixed:4", "lines", "length32", "pcap"} {
 		dir, err := os.Open(t.TempDir()) // reading a directory fails
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer dir.Close()
 		_, err = readAll(format(t, text), dir, 100)
 		if pathErr := new(os.PathError); !errors.As(err, &pathErr) {
@@ -213,13 +209,9 @@ func TestFixedAndRawWriteTheBytesAsTheyAre(t *testing.T) {
 	for text, misfits := range map[string]uint64{"fixed:3": 2, "raw": 0} {
 		var out bytes.Buffer
 		w, err := record.NewWriter(format(t, text), &out, record.Ethernet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, r := range []string{"abc", "de", "fghi", "jkl"} {
-			if err := w.Write(record.Packet{Data: []byte(r)}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, w.Write(record.Packet{Data: []byte(r)}))
 		}
 		if got, want := out.String(), "abcdefghijkl"; got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
@@ -232,9 +224,7 @@ func TestFixedAndRawWriteTheBytesAsTheyAre(t *testing.T) {
 
 func TestWriterRefusesALineFeedInALine(t *testing.T) {
 	w, err := record.NewWriter(format(t, "lines"), new(bytes.Buffer), record.Ethernet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := w.Write(record.Packet{Data: []byte("a\nb")}); !errors.Is(err, record.ErrLineFeed) {
 		t.Errorf("got %v, want %v", err, record.ErrLineFeed)
 	}
@@ -260,21 +250,13 @@ func TestNothingIsAllocatedPerRecord(t *testing.T) {
 		}
 		file := writeAll(t, format(t, text), records...)
 		r, err := record.NewReader(format(t, text), bytes.NewReader(file), 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		w, err := record.NewWriter(format(t, text), io.Discard, record.Ethernet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := testing.AllocsPerRun(2000, func() {
 			data, err := r.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Write(record.Packet{Data: data}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
+			testkit.Must(t, w.Write(record.Packet{Data: data}))
 		})
 		if got != 0 {
 			t.Errorf("%s: got %v allocations per record, want 0", text, got)
@@ -295,9 +277,7 @@ func TestRawIsOneRecord(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, err := record.NewReader(format(t, "raw"), strings.NewReader(test.input), 8)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for _, want := range test.want {
 				if got, err := r.Next(); string(got) != want || err != nil {
 					t.Errorf("got %q and error %v, want %q", got, err, want)

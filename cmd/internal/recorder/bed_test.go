@@ -11,18 +11,16 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -30,19 +28,6 @@ import (
 
 // An internal test: only here is the subscriber one of a network in memory, and the disk one
 // that is slow, full or broken.
-
-// read reads a command line.
-func read(line string) (*Command, error) {
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
-	return c, err
-}
 
 // errBroken is the error of a disk that fails.
 var errBroken = errors.New("the disk is broken")
@@ -162,8 +147,8 @@ func newBed(t *testing.T, line string, d *fakeDisk) *bed {
 	b := &bed{t: t, network: memnet.New(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.1"), disk: d}
 	t.Cleanup(func() { b.must(b.dir.Close()) })
 	b.publisher = b.newPublisher(tags.Of(5, 6))
-	c, err := read(line)
-	b.must(err)
+	c := tooltest.MustRead[Command](t, line)
+	var err error
 	b.run, err = newRun(c, &tool.Env{Flags: &tool.Flags{JSON: true}, Streams: cli.Streams{Out: &b.out, Err: &b.err}, Hurry: context.Background()}, d)
 	b.must(err)
 	loop := memnet.NewLoop()

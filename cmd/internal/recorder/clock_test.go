@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
 
@@ -44,9 +45,7 @@ func TestAStepOfTheClockIsSeen(t *testing.T) {
 // TestAStepOfTheClockIsRecorded in front of the message that comes behind it.
 func TestAStepOfTheClockIsRecorded(t *testing.T) {
 	in, err := newIntake(&Command{QueueBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	in.clock.wall = time.Now().Round(0).Add(time.Hour) // as it was before the step
 	in.clock.elapsed = time.Since(begun)
 	in.page(nil)
@@ -61,40 +60,26 @@ func TestAStepOfTheClockIsRecorded(t *testing.T) {
 func TestAnEventBehindAStepOfTheClock(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		in, err := newIntake(&Command{QueueBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		before := time.Now().Round(0).Add(-step)
 		in.clock.wall, in.clock.elapsed = before, time.Since(begun)
-		if err := in.builder.AppendPage(before, []bus.Message{{Tag: 1, Counter: 1, Publisher: &bus.Peer{Instance: "a"}}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, in.builder.AppendPage(before, []bus.Message{{Tag: 1, Counter: 1, Publisher: &bus.Peer{Instance: "a"}}}))
 		in.event(recording.Event{Kind: recording.Lost, Time: time.Now(), Peer: &bus.Peer{Instance: "a"}})
 		in.page([]bus.Message{{Tag: 1, Counter: 2, Publisher: &bus.Peer{Instance: "a"}}})
 		var file bytes.Buffer
 		w, err := recording.NewBlockWriter(&file, recording.Header{}, recording.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.WriteBlock(in.builder.Seal(nil)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, w.WriteBlock(in.builder.Seal(nil)))
 		r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReaderConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		report, err := recording.Verify(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if c := report.Clock; c.Count != 1 || (c.Largest-step).Abs() > time.Minute {
 			t.Errorf("set by %v: got %v, want one step", step, c)
 		}
 		var kinds []recording.EventKind
 		for r, err := range r.Records(recording.Query{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if r.Event != nil {
 				kinds = append(kinds, r.Event.Kind)
 			}

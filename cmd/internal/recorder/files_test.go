@@ -14,15 +14,14 @@ import (
 	"testing"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/testkit"
 )
 
 // names returns what is in a folder.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
@@ -33,18 +32,12 @@ func names(t *testing.T, dir string) (all []string) {
 func writePart(t *testing.T, f *folder, part int, text string) {
 	t.Helper()
 	to, err := f.create(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := to.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.finish(part); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, f.finish(part))
+	testkit.Must(t, to.Close())
 }
 
 // TestPartsReplaceThoseOfAnEarlierRecording: only with force, and no other file.
@@ -53,18 +46,14 @@ func TestPartsReplaceThoseOfAnEarlierRecording(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		f, err := newFolder(path, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		f.sync = true
 		for part := range 3 {
 			writePart(t, f, part, "old")
 		}
 		others := []string{partName(name, 12) + ".bak", "run.x001.tbr", "run.001.tbr", "other.0001.tbr"}
 		for _, other := range others {
-			if err := os.WriteFile(filepath.Join(dir, other), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(filepath.Join(dir, other), nil, 0o600))
 		}
 		if _, err := newFolder(path, false); err == nil || !strings.Contains(err.Error(), "is there already") {
 			t.Errorf("%s: got %v, want a refusal", name, err)
@@ -73,15 +62,11 @@ func TestPartsReplaceThoseOfAnEarlierRecording(t *testing.T) {
 			t.Fatal(err)
 		}
 		to, err := f.create(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
 			t.Errorf("%s: got %q, %v want the old part until the new one has its name", name, text, err)
 		}
-		if err := to.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, to.Close())
 		writePart(t, f, 0, "new")
 		f.abandon()
 		got, want := names(t, dir), append(others, name)
@@ -99,20 +84,12 @@ func TestPartsReplaceThoseOfAnEarlierRecording(t *testing.T) {
 func TestAPartThatAnotherProgramMakes(t *testing.T) {
 	dir := t.TempDir()
 	f, err := newFolder(filepath.Join(dir, "run.tbr"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	writePart(t, f, 0, "mine")
-	if err := os.WriteFile(filepath.Join(dir, "run.0001.tbr"), []byte("other"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "run.0001.tbr"), []byte("other"), 0o600))
 	to, err := f.create(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, to.Close())
 	if err := f.finish(1); err == nil || !strings.Contains(err.Error(), "run.0001.tbr is there already: another program has made it") {
 		t.Errorf("got %v, want a refusal", err)
 	}
@@ -122,22 +99,14 @@ func TestAPartThatAnotherProgramMakes(t *testing.T) {
 func TestARecordingThatIsRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.tbr")
 	f, err := newFolder(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	to, err := f.create(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.finish(0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, f.finish(0))
 	if _, _, err := f.free(); err != nil {
 		t.Errorf("got %v, want none before", err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(path))
 	if _, _, err := f.free(); !errors.Is(err, cli.ErrUnlinked) || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v at the next block, want that %s was removed", err, path)
 	}
@@ -151,9 +120,7 @@ func TestARecordingThatIsRemoved(t *testing.T) {
 
 func TestTheFreeSpaceOfADiskIsKnown(t *testing.T) {
 	f, err := newFolder(filepath.Join(t.TempDir(), "run.tbr"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if n, ok, err := f.free(); n == 0 || !ok || err != nil {
 		t.Errorf("got %d bytes, %v, %v want some", n, ok, err)
 	}
@@ -162,9 +129,7 @@ func TestTheFreeSpaceOfADiskIsKnown(t *testing.T) {
 		t.Error("got no error for a folder that is not there")
 	}
 	device, err := newFolder(os.DevNull, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, ok, err := device.free(); ok || err != nil {
 		t.Errorf("got a limit: %v, %v of a device, want none", ok, err)
 	}
@@ -175,14 +140,10 @@ func TestTheFreeSpaceOfADiskIsKnown(t *testing.T) {
 func TestAFileIsWrittenByOneRecorder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.tbr")
 	one, err := newFolder(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	other := *one
 	first, err := one.create(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := first.Write([]byte("some")); err != nil {
 		t.Fatal(err)
 	}
@@ -194,13 +155,9 @@ func TestAFileIsWrittenByOneRecorder(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	other.abandon() // has nothing of its own
-	if err := one.finish(0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, one.finish(0))
 	named, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer named.Close()
 	if err := syscall.Flock(int(named.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
 		t.Error("the part that is written is not locked under its name")
@@ -208,9 +165,7 @@ func TestAFileIsWrittenByOneRecorder(t *testing.T) {
 	if _, err := newFolder(path, true); err == nil || !strings.HasSuffix(err.Error(), "run.tbr is being written by another program: end it, or choose another name") {
 		t.Errorf("got %v, want a refusal to replace what is being written", err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Close())
 	if _, err := newFolder(path, true); err != nil {
 		t.Errorf("got %v, want a recording that has ended to be replaced", err)
 	}
@@ -223,17 +178,11 @@ func TestAFileIsWrittenByOneRecorder(t *testing.T) {
 func TestAFileIsNamedAsPeopleKnowIt(t *testing.T) {
 	dir := t.TempDir()
 	f, err := newFolder(filepath.Join(dir, "run.tbr"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for part, name := range []string{"run.tbr", "run.0001.tbr"} {
 		made, err := f.create(part)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := made.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, made.Close())
 		_, err = made.Write([]byte("x"))
 		if want := "write " + filepath.Join(dir, name) + ": file already closed"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -245,9 +194,7 @@ func TestAFileIsNamedAsPeopleKnowIt(t *testing.T) {
 		t.Errorf("got %v, want one of %s", err, f.path)
 	}
 	f.path = filepath.Join(dir, "folder")
-	if err := os.Mkdir(f.temporary(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(f.temporary(), 0o700))
 	if _, err := f.create(0); err == nil || !strings.Contains(err.Error(), f.temporary()+": ") {
 		t.Errorf("got %v, want one of %s, which is there", err, f.temporary())
 	}

@@ -7,6 +7,8 @@ package recorder
 import (
 	"strings"
 	"testing"
+
+	"tagbus/cmd/internal/tool/tooltest"
 )
 
 func TestFlagsThatMakeNoSense(t *testing.T) {
@@ -21,7 +23,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		{"5 x --codec gzip", `codec gzip`},
 		{"5 x --fsync 0s", `got "0s", want never, block, rotate, end, or a time such as 1s`},
 	} {
-		if _, err := read(test.line); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := tooltest.Read[Command](test.line); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want an error with %q", test.line, err, test.want)
 		}
 	}
@@ -38,10 +40,7 @@ func TestTheQueueIsOfBlocks(t *testing.T) {
 		{"5 x --queue-bytes 1MiB", 2, 512 << 10},
 		{"5 x --queue-bytes 128KiB", 2, 64 << 10},
 	} {
-		c, err := read(test.line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := tooltest.MustRead[Command](t, test.line)
 		if n, bytes := c.blocks(); n != test.n || bytes != test.bytes {
 			t.Errorf("%s: got %d blocks of %d bytes, want %d of %d", test.line, n, bytes, test.n, test.bytes)
 		}

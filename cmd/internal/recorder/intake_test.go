@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -21,14 +22,8 @@ type drive struct {
 
 func newDrive(t *testing.T, line string) *drive {
 	t.Helper()
-	c, err := read(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := newIntake(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, err := newIntake(tooltest.MustRead[Command](t, line))
+	testkit.Must(t, err)
 	d := &drive{intake: in}
 	in.pause, in.resume = func() { d.paused = true }, func() { d.paused = false }
 	in.failed = func(err error) { t.Error(err) }
@@ -61,9 +56,7 @@ func TestAnIntakeAllocatesNothing(t *testing.T) {
 	}
 	d := newDrive(t, "5 x --queue-bytes 256KiB")
 	w, err := recording.NewBlockWriter(new(counter), recording.Header{}, recording.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	page := make([]bus.Message, 100)
 	for i := range page {
 		page[i] = bus.Message{Tag: tags.Tag(i % 7), Publisher: &bus.Peer{Instance: "a"}, Data: make([]byte, 400)}
@@ -92,9 +85,7 @@ func TestAnIntakeAllocatesNothing(t *testing.T) {
 func TestLargeMessagesTakeTheMemoryOfTheQueue(t *testing.T) {
 	d := newDrive(t, "5 x --queue-bytes 8MiB")
 	w, err := recording.NewBlockWriter(new(counter), recording.Header{}, recording.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	large := []bus.Message{{Tag: 5, Publisher: new(bus.Peer), Data: make([]byte, 6<<20)}}
 	taken := 0
 	for ; !d.paused && taken < 100; taken++ {

@@ -78,20 +78,3 @@ func (w watched) Close() error {
 // pieceBytes is the most that a file is given at once, so that a slow one can be told from
 // one that takes nothing.
 const pieceBytes = 128 << 10
-
-// pieces hands what is written on in pieces and counts the bytes.
-type pieces struct {
-	to    file
-	taken *atomic.Uint64
-}
-
-// Write writes all of b, or returns an error.
-func (p pieces) Write(b []byte) (n int, err error) {
-	for n < len(b) && err == nil {
-		var m int
-		m, err = p.to.Write(b[n:min(len(b), n+pieceBytes)])
-		n += m
-		p.taken.Add(uint64(m))
-	}
-	return n, err
-}

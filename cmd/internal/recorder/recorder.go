@@ -21,6 +21,7 @@ import (
 	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/build"
+	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
 
@@ -127,22 +128,14 @@ func (r *run) open(ctx context.Context) error {
 	host, _ := os.Hostname() // only for people
 	version, _ := build.Version()
 	h := recording.Header{Host: host, Name: r.cmd.name(), Version: version, Tags: r.cmd.Tags, Policy: r.cmd.Policy.String()}
-	type result struct {
-		writer *writer
-		err    error
-	}
-	done := make(chan result, 1)
-	go func() {
-		w, err := newWriter(r.cmd, r.disk, h)
-		done <- result{w, err}
-	}()
+	done := stuck.Go(func() (*writer, error) { return newWriter(r.cmd, r.disk, h) })
 	slow := time.NewTimer(patience)
 	defer slow.Stop()
 	for {
 		select {
 		case got := <-done:
-			r.writer = got.writer
-			return got.err
+			r.writer = got.Value
+			return got.Err
 		case <-slow.C:
 			r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s to open: a FIFO needs a reader", r.cmd.File)
 		case <-ctx.Done():
@@ -235,23 +228,13 @@ func (r *run) onEvent(e bus.Event) {
 
 // wait waits for the end.
 func (r *run) wait(ctx context.Context) {
-	defer context.AfterFunc(ctx, func() { r.ending.End("signal", nil) })()
-	if r.cmd.Duration > 0 {
-		defer time.AfterFunc(r.cmd.Duration, func() { r.ending.End("duration", nil) }).Stop()
-	}
-	go r.awaitRefusal(ctx)
+	defer r.ending.EndBy(ctx, r.cmd.Duration)()
+	go r.ending.EndByRefusal(ctx, r.subscription.Wait)
 	var beside sync.WaitGroup
 	beside.Go(r.notePositions)
 	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.directory, r.cmd.Tags, r.ending.Done()) })
 	r.watch()
 	beside.Wait()
-}
-
-// awaitRefusal ends the run if a publisher refuses the subscription.
-func (r *run) awaitRefusal(ctx context.Context) {
-	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
-		r.ending.End("error", err)
-	}
 }
 
 // watch notes when messages arrive, and has blocks written that fill slowly, until the end.

@@ -64,7 +64,7 @@ func (r *run) summary() summary {
 	s := summary{
 		Program: name, File: r.cmd.File, Messages: r.intake.messages.Load(), Bytes: r.intake.bytes.Load(),
 		Parts: r.writer.parts.Load(), FileBytes: r.writer.taken.Load(), Seconds: elapsed.Seconds(),
-		Publishers: r.presence.Seen(), Lost: r.stats.Lost, LostBy: cli.LossCountsOf(r.stats.Losses),
+		Publishers: r.presence.Seen(), Lost: r.stats.Lost, LostBy: cli.LossCounts(r.stats.Losses),
 		Vanished: r.presence.Vanished(), Away: r.presence.Away(), Failed: r.presence.Failed(),
 		Refused: r.presence.Refused(), refusal: r.presence.Refusal("publisher"), silent: r.silent,
 		NotWritten: r.notWritten, Holds: r.intake.holds.Load(),

@@ -7,9 +7,11 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 	"tagbus/recording"
 )
@@ -50,10 +52,15 @@ func newWriter(c *Command, d disk, h recording.Header) (*writer, error) {
 	}
 	_, blockBytes := c.blocks()
 	cfg := recording.Config{BlockBytes: blockBytes, Codec: c.Codec}
-	if w.blocks, err = recording.NewBlockWriter(pieces{w.file, &w.taken}, h, cfg); err != nil {
+	if w.blocks, err = recording.NewBlockWriter(w.pieces(w.file), h, cfg); err != nil {
 		return nil, errors.Join(err, w.file.Close())
 	}
 	return w, nil
+}
+
+// pieces returns what blocks are written to.
+func (w *writer) pieces(to file) io.Writer {
+	return session.Pieces{To: to, Most: pieceBytes, Taken: &w.taken}
 }
 
 // create makes a part.
@@ -133,7 +140,7 @@ func (w *writer) rotate() error {
 	if err != nil {
 		return err
 	}
-	if err := w.blocks.Rotate(pieces{next, &w.taken}); err != nil {
+	if err := w.blocks.Rotate(w.pieces(next)); err != nil {
 		return errors.Join(err, next.Close())
 	}
 	before := w.file

@@ -15,29 +15,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/recording"
 	"tagbus/tags"
 )
-
-// read reads a command line.
-func read(line string) (*Command, error) {
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
-	return c, err
-}
 
 // epoch is when recordings of these tests begin.
 var epoch = time.Date(2026, 11, 24, 9, 30, 0, 0, time.UTC)
@@ -67,9 +54,7 @@ type writer struct {
 func create(tb testing.TB, name string, cfg recording.Config) *writer {
 	tb.Helper()
 	file, err := os.Create(filepath.Join(tb.TempDir(), name))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	w := &writer{t: tb, file: file, counters: make(map[tags.Tag]uint64)}
 	if w.w, err = recording.NewWriter(file, recording.Header{}, cfg); err != nil {
 		tb.Fatal(err)
@@ -83,9 +68,7 @@ func (w *writer) add(from *bus.Peer, samples ...sample) *writer {
 	for _, s := range samples {
 		w.counters[s.tag]++
 		m := bus.Message{Tag: s.tag, Status: s.status, Counter: w.counters[s.tag], Publisher: from, Data: []byte(s.data)}
-		if err := w.w.Append(epoch.Add(s.at), &m); err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.Must(w.t, w.w.Append(epoch.Add(s.at), &m))
 	}
 	return w
 }
@@ -94,36 +77,24 @@ func (w *writer) add(from *bus.Peer, samples ...sample) *writer {
 func (w *writer) rotate(name string) {
 	w.t.Helper()
 	file, err := os.Create(filepath.Join(filepath.Dir(w.file.Name()), name))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.w.Rotate(file); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.file.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Must(w.t, err)
+	testkit.Must(w.t, w.w.Rotate(file))
+	testkit.Must(w.t, w.file.Close())
 	w.file = file
 }
 
 // event appends an event.
 func (w *writer) event(e recording.Event) *writer {
 	w.t.Helper()
-	if err := w.w.AppendEvent(e); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Must(w.t, w.w.AppendEvent(e))
 	return w
 }
 
 // close ends the recording and returns the path of its file.
 func (w *writer) close() string {
 	w.t.Helper()
-	if err := w.w.Close(); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.file.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Must(w.t, w.w.Close())
+	testkit.Must(w.t, w.file.Close())
 	return w.file.Name()
 }
 
@@ -144,14 +115,9 @@ type bed struct {
 //   - wanted: the tags of the subscriber.
 func newBed(t *testing.T, line, wanted string, files ...string) *bed {
 	t.Helper()
-	cmd, err := read(line + " " + strings.Join(files, " "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd := tooltest.MustRead[Command](t, line+" "+strings.Join(files, " "))
 	set, err := tags.ParseSet(wanted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	network, dir := memnet.New(), memory.New()
 	here, there := memnet.NewLoop(), memnet.NewLoop()
 	host := netip.MustParseAddr("10.0.0.1")
@@ -170,9 +136,7 @@ func newBed(t *testing.T, line, wanted string, files ...string) *bed {
 		return bus.NewPublisher(network.Opener(here, memnet.Config{Host: host}), dir, cfg)
 	}
 	b.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := b.subscriber.SubscribeWith(set, b.onMessage, bus.SubscriptionConfig{}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
 	"tagbus/internal/testkit"
 	"tagbus/node"
 	"tagbus/recording"
@@ -42,15 +44,12 @@ func TestRecordingOfAReplay(t *testing.T) {
 			again := filepath.Join(t.TempDir(), "again.tbr")
 			folder := filepath.Join(t.TempDir(), "bus")
 			stop := recordAll(t, folder, again, messages)
-			cmd, err := read(line + " " + original)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cmd := tooltest.MustRead[Command](t, line+" "+original)
 			var said bytes.Buffer
 			e := &tool.Env{Flags: &tool.Flags{Bus: folder, Backend: "tcp"}, Streams: cli.Streams{Out: io.Discard, Err: &said}}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			err = cmd.Run(ctx, e)
+			err := cmd.Run(ctx, e)
 			if closeErr := e.Close(); err != nil || closeErr != nil {
 				t.Fatalf("seed %d: %v, %v: %s", seed, err, closeErr, said.String())
 			}
@@ -67,9 +66,7 @@ func TestRecordingOfAReplay(t *testing.T) {
 func openFile(t *testing.T, path string) *os.File {
 	t.Helper()
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := file.Close(); err != nil {
 			t.Error(err)
@@ -83,16 +80,13 @@ func openFile(t *testing.T, path string) *os.File {
 func makeUp(t *testing.T, path string, seed uint64, messages int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
-	w, err := recording.NewWriter(openFile(t, path), recording.Header{}, recording.Config{Codec: recording.Codec(r.IntN(3)), BlockBytes: 1000 << r.IntN(11)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := recording.Config{Codec: recording.Codec(r.IntN(3)), BlockBytes: 1000 << r.IntN(11)}
 	large := make([]byte, 200_000)
 	for i := range large {
 		large[i] = byte(r.Uint32() >> 28) // so that it can be compressed
 	}
 	at, tag, counters := epoch, tags.Tag(0x1000), make(map[tags.Tag]uint64)
-	for range messages {
+	next := func() recording.Record {
 		if r.IntN(8) == 0 {
 			tag = tags.Tag(0x1000 + r.IntN(300)*3)
 			at = at.Add(time.Duration(r.ExpFloat64() * float64(80*time.Microsecond)))
@@ -110,13 +104,13 @@ func makeUp(t *testing.T, path string, seed uint64, messages int) {
 		if r.IntN(10) == 0 {
 			m.Status = bus.Status(r.Uint32())
 		}
-		if err := w.Append(at, &m); err != nil {
-			t.Fatal(err)
+		return rectest.Message(at, m)
+	}
+	rectest.Write(t, path, recording.Header{}, cfg, func(yield func(recording.Record) bool) {
+		for range messages {
+			yield(next())
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // recordAll records what comes on the tags of makeUp. The function that it returns waits
@@ -124,23 +118,15 @@ func makeUp(t *testing.T, path string, seed uint64, messages int) {
 func recordAll(t *testing.T, folder, path string, messages int) (stop func()) {
 	t.Helper()
 	n, err := node.Open(node.Config{Bus: folder, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	w, err := recording.NewWriter(openFile(t, path), recording.Header{}, recording.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	all := make(chan struct{})
 	got := 0
 	set, err := tags.Range(0x1000, 0x1fff)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s, err := n.NewSubscriber(bus.SubscriberConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, err = s.SubscribeWith(set, func(m bus.Message) {
 		if err := w.Append(time.Now(), &m); err != nil {
 			t.Error(err)
@@ -149,9 +135,7 @@ func recordAll(t *testing.T, folder, path string, messages int) (stop func()) {
 			close(all)
 		}
 	}, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Block}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return func() {
 		t.Helper()
 		select {
@@ -175,9 +159,7 @@ func compare(t *testing.T, seed uint64, original, again string, messages int) {
 	next := make([]func() (recording.Message, error, bool), 2)
 	for i, path := range []string{original, again} {
 		f, err := recording.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer f.Close()
 		pull, stop := iter.Pull2(f.Messages(recording.Query{}))
 		defer stop()

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/cmd/internal/units"
 	"tagbus/tags"
 )
@@ -83,7 +84,7 @@ func (c *Command) Check() error {
 func (c *Command) config(set tags.Set, largest int) bus.PublisherConfig {
 	cfg := bus.PublisherConfig{
 		Common:    bus.Common{Name: c.Name},
-		Listening: bus.Listening{Listen: c.Listen.AddrPort, Advertise: cli.AddrPorts(c.Advertise)},
+		Listening: bus.Listening{Listen: c.Listen.AddrPort, Advertise: options.AddrPorts(c.Advertise)},
 		Sending:   bus.Sending{MaxMessageBytes: int(c.MaxMessageBytes)},
 		Tags:      set,
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -31,7 +33,7 @@ func TestUsage(t *testing.T) {
 		{"a --map 1-2=0xffffffffffffffff", `--map: "1-2=0xffffffffffffffff": from 0xffffffffffffffff on there are fewer tags than in "1-2"`},
 		{"a --map 1-5=7,5=9", "--map 0x0000000000000001-0x0000000000000005=0x0000000000000007 and 0x0000000000000005=0x0000000000000009 both say what becomes of 0x0000000000000005: leave one of them out"},
 	} {
-		if _, err := read(test.line); err == nil || cli.Text(err) != test.want {
+		if _, err := tooltest.Read[Command](test.line); err == nil || cli.Text(err) != test.want {
 			t.Errorf("%s: got %v, want %s", test.line, err, test.want)
 		}
 	}
@@ -49,15 +51,12 @@ func TestFlags(t *testing.T) {
 		{"--loop=true a", 0, 1},
 		{"--loop=false a", 1, 1},
 	} {
-		c, err := read(test.line)
+		c, err := tooltest.Read[Command](test.line)
 		if err != nil || c.Loop.passes() != test.passes || len(c.Files) != test.files {
 			t.Errorf("%s: got %+v and error %v, want %d passes of %d files", test.line, c, err, test.passes, test.files)
 		}
 	}
-	c, err := read("a --from 1m30s --to 2026-11-24T10:30:00+01:00 --map 5=6")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tooltest.MustRead[Command](t, "a --from 1m30s --to 2026-11-24T10:30:00+01:00 --map 5=6")
 	if got, want := c.From.in(epoch), epoch.Add(90*time.Second); !got.Equal(want) {
 		t.Errorf("--from: got %v, want %v", got, want)
 	}
@@ -70,14 +69,9 @@ func TestFlags(t *testing.T) {
 }
 
 func TestMapper(t *testing.T) {
-	c, err := read("a --map 0x100-0x1ff=0x500,7=1,0x200-0xffffffffffffffff=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tooltest.MustRead[Command](t, "a --map 0x100-0x1ff=0x500,7=1,0x200-0xffffffffffffffff=0")
 	m, err := newMapper(c.Map)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for from, want := range map[tags.Tag]tags.Tag{
 		0: 0, 6: 6, 7: 1, 8: 8, 0xff: 0xff, 0x100: 0x500, 0x101: 0x501, 0x1ff: 0x5ff, 0x200: 0, 1<<64 - 1: 1<<64 - 0x201,
 	} {

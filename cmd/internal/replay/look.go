@@ -13,6 +13,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -149,7 +150,7 @@ func (r *run) look(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if !said && time.Since(since) > waitingInterval {
+			if !said && time.Since(since) > session.WaitingInterval {
 				said = true
 				r.console.Say("still reading what is to be published: --no-check begins at once")
 			}

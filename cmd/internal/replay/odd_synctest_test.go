@@ -19,6 +19,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -27,13 +28,9 @@ import (
 func damage(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, data, 0o600))
 }
 
 func TestReplayOfDamagedFiles(t *testing.T) {
@@ -45,9 +42,7 @@ func TestReplayOfDamagedFiles(t *testing.T) {
 	damaged := create(t, "damaged.tbr", small).add(alice, all...).close()
 	damage(t, damaged)
 	cut := create(t, "cut.tbr", small).add(alice, all...).close()
-	if err := os.Truncate(cut, 2000); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Truncate(cut, 2000))
 	for _, test := range []struct {
 		name, line, file string
 		messages         int
@@ -125,9 +120,7 @@ func TestLargeMessages(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	set, err := tags.ParseSet("0x20-0x2f,0x40,0x100&0xffff")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got := nearest(set, []tags.Tag{0x1, 0x30, 0x3f, 0x1e, 0xfd, 0x30, 0x60})
 	want := []tags.Tag{0x30, 0x3f, 0x1e, 0xfd, 0x1, 0x60}
 	for i, w := range want {
@@ -220,9 +213,7 @@ func TestReplayBesideOthers(t *testing.T) {
 				e.Role = "receiver"
 			}
 			withdraw, err := b.run.dir.Announce(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer func() {
 				if err := withdraw.Withdraw(); err != nil {
 					t.Error(err)
@@ -235,15 +226,4 @@ func TestReplayBesideOthers(t *testing.T) {
 			t.Errorf("got %s, want 3 lines with %s and the number of the rest", b.said(), rest)
 		}
 	})
-}
-
-func TestDeserted(t *testing.T) {
-	r := &run{}
-	if got, want := r.deserted(), "no subscriber came before the end: --wait-subscribers 1 waits for one"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	r.refused.Store(2)
-	if got, want := r.deserted(), "no subscription was accepted: refused 2 times, for the reasons above"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

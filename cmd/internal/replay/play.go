@@ -13,18 +13,8 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
-)
-
-const (
-	// waitingInterval is the time between two lines about a wait.
-	waitingInterval = 5 * time.Second
-
-	// patience is how long subscribers may take at the end before that is said.
-	patience = time.Second
-
-	// signalDrainTimeout bounds the end after a signal.
-	signalDrainTimeout = 5 * time.Second
 )
 
 // publishAll waits for subscribers and publishes until the recording or ctx ends.
@@ -115,65 +105,27 @@ func (r *run) publish(ctx context.Context, messages []bus.Message) error {
 	return err
 }
 
-// waitSubscribers waits for the subscribers that the flags ask for, and says now and then
-// how many there are.
+// waitSubscribers waits for the subscribers that the flags ask for.
 //
 //   - Errors: the cause of the end of ctx.
 func (r *run) waitSubscribers(ctx context.Context) error {
-	n := r.cmd.WaitSubscribers
-	if n == 0 {
+	w := session.Waiting{Subscribers: r.cmd.WaitSubscribers, Tags: r.tags, Live: r.console.Live, SoFar: func(came int) string {
+		return fmt.Sprintf("still waiting: %s so far; --tags publishes fewer tags, --wait-subscribers 0 waits for none", units.FormatNumber(came, "subscriber"))
+	}}
+	if w.Subscribers == 0 {
 		return nil
 	}
-	what := "1 subscriber that wants all of the tags"
-	if n > 1 {
-		what = fmt.Sprintf("%d subscribers that together want all of the tags", n)
-	}
-	count := func() int { return len(r.publisher.Stats().Subscribers) }
-	r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s", what)
-	since := time.Now()
-	r.console.Live(func() string { return cli.Waiting(since, fmt.Sprintf("%s, %d so far", what, count())) })
-	done := make(chan error, 1)
-	go func() { done <- r.publisher.WaitSubscribers(ctx, n, r.tags) }()
-	tick := time.NewTicker(waitingInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return err
-		case <-tick.C:
-			came := count()
-			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)},
-				"still waiting: %s so far; --tags publishes fewer tags, --wait-subscribers 0 waits for none", units.FormatNumber(came, "subscriber"))
-		}
-	}
+	return w.Wait(ctx, r.console, r.publisher)
 }
 
 // drain gives the subscribers what is left, and tells them why it is not all.
 //
 //   - failure: of publishing; nil if there was none.
 func (r *run) drain(ctx context.Context, failure error) error {
-	timeout := r.cmd.DrainTimeout
-	if ctx.Err() != nil {
-		timeout = min(timeout, signalDrainTimeout)
-	}
-	draining, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	defer context.AfterFunc(r.hurry, cancel)()
-	defer time.AfterFunc(patience, func() {
+	err := session.Drain(ctx, r.hurry, r.publisher, r.cmd.DrainTimeout, failure, func(_ context.Context, timeout time.Duration) {
 		r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting up to %v for %s; a signal shortens that to %v, another one gives up",
-			timeout, cli.Draining(r.publisher.Stats(), r.env.Bus), signalDrainTimeout)
-	}).Stop()
-	if ctx.Err() == nil { // a signal now shortens the wait
-		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
-		defer stop()
-	}
-	err := r.publisher.DrainFailed(draining, failure)
-	if err != nil { // what is lost is counted when the connections are closed
-		err = errors.Join(err, r.publisher.Close())
-	}
+			timeout, cli.Draining(r.publisher.Stats(), r.env.Bus), session.SignalDrainTimeout)
+	})
 	if !r.started.IsZero() {
 		r.elapsed = time.Since(r.started)
 	}

@@ -22,6 +22,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/recording"
@@ -53,12 +54,10 @@ type run struct {
 	flaws   []string
 	damages int // blocks that cannot be read
 
-	publisher  *bus.Publisher
-	told       cli.Told // where subscribers find it
-	subscribed atomic.Int64
-	refused    atomic.Int64
-	at         atomic.Int64 // how far the replay is, in ns of its time
-	metronome  *metronome   // nil: as fast as possible, or not begun
+	publisher *bus.Publisher
+	audience  session.Audience
+	at        atomic.Int64 // how far the replay is, in ns of its time
+	metronome *metronome   // nil: as fast as possible, or not begun
 
 	started time.Time // publishing
 	elapsed time.Duration
@@ -88,6 +87,7 @@ func newRun(c *Command, e *tool.Env) *run {
 	if r.hurry == nil {
 		r.hurry = context.Background()
 	}
+	r.audience.Everywhere = len(c.Advertise) == 0 && c.Listen.Addr().IsUnspecified() // else its advice is about --listen
 	return r
 }
 
@@ -112,8 +112,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	r.files.aside() // from here on there is more to do at the end than to read
 	self := cli.Common{Name: r.cmd.Name}
 	id, addr := r.publisher.Instance(), r.publisher.Addr()
-	r.told.Set(cli.AnnouncedBy(r.publisher.State))
-	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.told.Addresses(), len(r.cmd.Advertise) > 0))
+	r.audience.Told.Set(cli.AnnouncedBy(r.publisher.State))
+	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.audience.Told.Addresses(), len(r.cmd.Advertise) > 0))
 	r.sayOthers()
 	err = r.end(r.publishAll(ctx))
 	away := r.files.away()
@@ -138,14 +138,7 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 func (r *run) onEvent(e bus.Event) {
-	switch e.Kind {
-	case bus.Subscribed:
-		r.subscribed.Add(1)
-	case bus.Refused:
-		r.refused.Add(1)
-	default: // of no account
-	}
-	r.told.Follow(e)
+	r.audience.See(e)
 	r.console.Event(e)
 }
 

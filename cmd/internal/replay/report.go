@@ -69,7 +69,7 @@ func (r *run) report(err error) error {
 		s.Ended = "error"
 	}
 	if s.Messages > 0 && s.Subscriptions == 0 {
-		r.console.Warn("%s", r.deserted())
+		r.console.Warn("%s", r.audience.Deserted())
 	}
 	if r.publisher == nil && err != nil && !r.env.JSON { // nothing was begun
 		return tool.Status(r.console.End(s.Exit))
@@ -83,8 +83,8 @@ func (r *run) summary() summary {
 	s := summary{
 		Program: name, Messages: st.Messages, Bytes: st.Bytes, Seconds: r.elapsed.Seconds(), Passes: r.passes,
 		MessagesPerSecond: cli.PerSecond(st.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(st.Bytes, r.elapsed),
-		Lost: st.Losses.Lost(), LostBy: cli.LossCountsOf(st.Losses), Unconfirmed: st.Unconfirmed, Refusals: st.Refusals,
-		Subscriptions: r.subscribed.Load(), Ended: r.ended, losses: st.Losses, holes: r.found.holes(),
+		Lost: st.Losses.Lost(), LostBy: cli.LossCounts(st.Losses), Unconfirmed: st.Unconfirmed, Refusals: st.Refusals,
+		Subscriptions: r.audience.Subscribed.Load(), Ended: r.ended, losses: st.Losses, holes: r.found.holes(),
 	}
 	s.Recorded = recorded{
 		Messages: r.found.messages, Publishers: r.publishers, LeftOut: r.found.losses[recording.CauseLeftOut],
@@ -118,20 +118,6 @@ func (s summary) String() string {
 	}
 	fmt.Fprintf(&b, "; ended by %s", s.Ended)
 	return b.String()
-}
-
-// deserted says what to do about a run that no subscriber has taken part in.
-func (r *run) deserted() string {
-	switch refused := r.refused.Load(); {
-	case refused > 0:
-		return fmt.Sprintf("no subscription was accepted: refused %d times, for the reasons above", refused)
-	case cli.OnlyLoopback(r.told.Addresses()) && len(r.cmd.Advertise) == 0 && r.cmd.Listen.Addr().IsUnspecified():
-		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, and this host has no address that they reach: look after its network; --wait-subscribers 1 waits for one", r.told.Addresses()[0])
-	case cli.OnlyLoopback(r.told.Addresses()):
-		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, --listen HOST:0 is for these; --wait-subscribers 1 waits for one", r.told.Addresses()[0])
-	default:
-		return "no subscriber came before the end: --wait-subscribers 1 waits for one"
-	}
 }
 
 // sayPause says that nothing is published for long.

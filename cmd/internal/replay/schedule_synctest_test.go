@@ -95,9 +95,7 @@ func TestNapsAreShort(t *testing.T) {
 	var least time.Duration
 	for i := range 20 { // on a machine that is busy some are longer
 		due := m.now() + 500*time.Microsecond
-		if err := m.wait(t.Context(), due); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, m.wait(t.Context(), due))
 		late := m.now() - due
 		if late < 0 {
 			t.Fatalf("nap %d: got an end %v before its time", i, -late)
@@ -119,9 +117,7 @@ func TestWaitingAllocatesNothing(t *testing.T) {
 	due := []time.Duration{0}
 	got := testing.AllocsPerRun(20, func() {
 		due[0] = m.now() + 2500*time.Microsecond
-		if err := m.wait(t.Context(), due[0]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, m.wait(t.Context(), due[0]))
 		m.sent(due)
 	})
 	if got != 0 {

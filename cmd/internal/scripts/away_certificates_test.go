@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/away"
 )
 
@@ -18,9 +19,7 @@ func issued(t *testing.T, folder string) {
 	run(t, "init", "tagbus", "cert", "init", "--dir", folder, "--name", "test").finish(0)
 	run(t, "issue", "tagbus", "cert", "issue", "cn:x", "--dir", folder, "--out", filepath.Join(folder, "x")).finish(0)
 	run(t, "list", "tagbus", "cert", "revoke", "--renew", "--dir", folder).finish(0)
-	if err := os.WriteFile(filepath.Join(folder, "acl.json"), []byte(`{"rules":[{"who":"*","publish":"*","subscribe":"*","describe":"*"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(folder, "acl.json"), []byte(`{"rules":[{"who":"*","publish":"*","subscribe":"*","describe":"*"}]}`), 0o600))
 }
 
 // copied copies what is issued to another folder.
@@ -28,12 +27,8 @@ func copied(t *testing.T, from, to string) {
 	t.Helper()
 	for _, name := range []string{"x.pem", "x.key", "ca.pem", "ca.crl", "acl.json"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(to, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
 	}
 }
 

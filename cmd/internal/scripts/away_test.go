@@ -54,12 +54,8 @@ func TestARecordingThatGoesAway(t *testing.T) {
 			writeMessages(t, made, 40_000, 1024, 100*time.Microsecond) // in more blocks than are read ahead
 			for name, from := range map[string]string{"a.rec": made, "a": made} {
 				data, err := os.ReadFile(from)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(m.Path(), name), data, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
+				testkit.Must(t, os.WriteFile(filepath.Join(m.Path(), name), data, 0o600))
 			}
 			words := strings.Fields(strings.NewReplacer("AWAY", m.Path(), "LOCAL", local).Replace(test.command))
 			p := run(t, words[0], words...)
@@ -138,19 +134,13 @@ func TestCommandsWhoseFilesAreAway(t *testing.T) {
 	m := away.New(t)
 	local := t.TempDir()
 	for _, name := range []string{"x", "x.rec", "config.toml"} {
-		if err := os.WriteFile(filepath.Join(m.Path(), name), []byte("name = \"x\"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(m.Path(), name), []byte("name = \"x\"\n"), 0o600))
 	}
 	old := filepath.Join(local, "old.rec")
 	writeOneMessage(t, old)
 	whole, err := os.ReadFile(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(local, "cut.rec"), whole[:len(whole)-4], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(filepath.Join(local, "cut.rec"), whole[:len(whole)-4], 0o600))
 	m.Goes()
 	for _, test := range []struct {
 		command string

@@ -15,6 +15,8 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+
+	"tagbus/internal/testkit"
 )
 
 // captured is a packet as the capture library reads it.
@@ -29,16 +31,12 @@ type captured struct {
 func readCapture(tb testing.TB, name string) (packets []captured) {
 	tb.Helper()
 	file, err := os.ReadFile(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	var source gopacket.PacketDataSource
 	var linkType layers.LinkType
 	if filepath.Ext(name) == ".pcap" {
 		r, err := pcapgo.NewReader(bytes.NewReader(file))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		source, linkType = r, r.LinkType()
 	} else if source, err = pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.NgReaderOptions{WantMixedLinkType: true}); err != nil {
 		tb.Fatal(err)
@@ -48,9 +46,7 @@ func readCapture(tb testing.TB, name string) (packets []captured) {
 		if errors.Is(err, io.EOF) {
 			return packets
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 		if len(info.AncillaryData) > 0 {
 			linkType = info.AncillaryData[0].(layers.LinkType)
 		}

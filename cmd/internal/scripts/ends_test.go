@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/internal/testkit"
 	"tagbus/recording"
 )
@@ -72,25 +73,13 @@ func writeOneMessage(t *testing.T, name string) {
 // writeMessages makes a recording of messages of tag 1.
 func writeMessages(t *testing.T, name string, count, bytes int, every time.Duration) {
 	t.Helper()
-	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	w, err := recording.NewWriter(file, recording.Header{}, recording.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := bus.Message{Tag: 1, Data: make([]byte, bytes), Publisher: &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA"}}
-	for at := time.Now(); m.Counter < uint64(count); at = at.Add(every) {
-		m.Counter++
-		if err := w.Append(at, &m); err != nil {
-			t.Fatal(err)
+	rectest.Write(t, name, recording.Header{}, recording.Config{}, func(yield func(recording.Record) bool) {
+		for at := time.Now(); m.Counter < uint64(count); at = at.Add(every) {
+			m.Counter++
+			yield(rectest.Message(at, m))
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // TestEveryProgramEndsInOrder by each signal that would kill it, now or soon.
@@ -112,9 +101,7 @@ func TestEveryProgramEndsInOrder(t *testing.T) {
 
 func (e ending) try(t *testing.T, s syscall.Signal) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bus"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "bus"), 0o700))
 	// What it prints is in the way of what it says.
 	args := []string{"sh", "-c", `exec "$@" >&2`, "sh"}
 	for _, arg := range e.args {
@@ -135,9 +122,7 @@ func (e ending) try(t *testing.T, s syscall.Signal) {
 		return
 	}
 	report, err := verified(filepath.Join(dir, e.file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if f := report.Files[0]; !f.Indexed {
 		t.Errorf("got %+v, want a recording that was closed", f)
 	}
@@ -163,9 +148,7 @@ func TestWhatIsIgnoredEndsNoProgram(t *testing.T) {
 // first one.
 func (c *console) hangUp(status int) {
 	c.t.Helper()
-	if err := c.screen.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, c.screen.Close())
 	select {
 	case <-c.ended:
 	case <-time.After(patience):
@@ -183,9 +166,7 @@ func TestTheTerminalGoesAway(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.tbr")
 	policy := filepath.Join(dir, "policy.json")
-	if err := os.WriteFile(policy, []byte(`{"rules": [{"who": "anonymous", "publish": "*", "subscribe": "*", "describe": "*"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(policy, []byte(`{"rules": [{"who": "anonymous", "publish": "*", "subscribe": "*", "describe": "*"}]}`), 0o600))
 	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1", "--verify", "--until-goodbye")
 	publisher := onConsole(t, "publisher", "--bus", dir, "--tags", "1", "--emulate", "16", "--rate", "1k", "--acl", policy)
 	publisher.await(0, "publishes on")
@@ -193,9 +174,7 @@ func TestTheTerminalGoesAway(t *testing.T) {
 	recorder.await(0, "subscribed")
 	sub.await(`subscribed \S+@`) // to the publisher, whose goodbye it waits for
 	from := publisher.now()
-	if err := publisher.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, publisher.cmd.Process.Signal(syscall.SIGHUP))
 	publisher.await(from, "SIGHUP: certificates and policy were read again")
 	waitRecorded(t, file, "messages", func(*recording.Report) bool { return true })
 	recorder.hangUp(-1) // the shell has no reason to go on
@@ -234,26 +213,20 @@ func TestTheReaderOfWhatIsSaidGoes(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := os.Mkdir(filepath.Join(dir, "bus"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Mkdir(filepath.Join(dir, "bus"), 0o700))
 			args := slices.Clone(e.args)
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "DIR", dir)
 			}
 			reader, writer, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			cmd := exec.Command(args[0], append(args[1:], "--log-level", "debug")...)
 			if e.name == "record" {
 				cmd = exec.Command(args[0], args[1:]...)
 			}
 			cmd.Env = append(os.Environ(), "GORACE="+raceOptions)
 			cmd.Stdout, cmd.Stderr = writer, writer
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Start())
 			var failed error
 			ended := make(chan struct{})
 			go func() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/internal/testkit"
 )
 
 // TestAPipeThatIsReadInWhole and that nothing writes to is named, and a signal ends the wait.
@@ -18,13 +20,9 @@ func TestAPipeThatIsReadInWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mkfifo(pipe, 0o600))
 	file := filepath.Join(dir, "x")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, nil, 0o600))
 	for _, command := range []string{
 		"tagbus --config PIPE --bus DIR ls --timeout 1m", "publisher --config PIPE --bus DIR --tags 1 --emulate 16", "subscriber --config PIPE --bus DIR --tags 1",
 		"tagbus --bus DIR sub 1 --payloads PIPE --format json", "tagbus losses --loss-file PIPE", "tagbus cert show PIPE", "tagbus rec info PIPE", "tagbus rec verify PIPE",
@@ -50,12 +48,8 @@ func TestAFileThatMayNotBecomeLarger(t *testing.T) {
 	file := filepath.Join(dir, "old.tbr")
 	writeOneMessage(t, file)
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "cut.tbr"), whole[:len(whole)-4], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "cut.tbr"), whole[:len(whole)-4], 0o600))
 	bus := filepath.Join(dir, "bus")
 	publisher := run(t, "publisher", "publisher", "--bus", bus, "--tags", "1", "--emulate", "2KiB", "--rate", "100")
 	publisher.await("publishes on")

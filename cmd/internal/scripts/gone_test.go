@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tagbus/internal/testkit"
 )
 
 // TestAReaderThatHasGone wants no more: a program whose output goes to a pipe that is closed says
@@ -17,9 +19,7 @@ import (
 func TestAReaderThatHasGone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bus"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "bus"), 0o700))
 	file := filepath.Join(dir, "old.tbr")
 	writeOneMessage(t, file)
 	for _, command := range []string{
@@ -33,9 +33,7 @@ func TestAReaderThatHasGone(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			reader, writer, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			_ = reader.Close()
 			defer writer.Close()
 			words := strings.Fields(strings.NewReplacer("FILE", file, "DIR", dir).Replace(command))

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/internal/testkit"
 )
 
 // program is a publisher or subscriber that a test in Go runs as a process.
@@ -46,12 +48,8 @@ func run(tb testing.TB, name string, args ...string) *program {
 	p.cmd.Env = append(os.Environ(), "GORACE="+raceOptions)
 	p.cmd.Stdout = &p.out
 	stderr, err := p.cmd.StderrPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
+	testkit.Must(tb, p.cmd.Start())
 	go p.follow(stderr)
 	tb.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // it may have ended
@@ -147,9 +145,7 @@ func (p *program) scraped(name string) (value float64, ok bool) {
 	url := metricsLine.FindStringSubmatch(p.await(metricsLine.String()))[1]
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	response, err := client.Get(url)
-	if err != nil {
-		p.tb.Fatal(err)
-	}
+	testkit.Must(p.tb, err)
 	defer response.Body.Close()
 	var text bytes.Buffer
 	if _, err := text.ReadFrom(response.Body); err != nil {
@@ -158,9 +154,7 @@ func (p *program) scraped(name string) (value float64, ok bool) {
 	for line := range strings.Lines(text.String()) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			f, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				p.tb.Fatal(err)
-			}
+			testkit.Must(p.tb, err)
 			return f, true
 		}
 	}
@@ -171,9 +165,7 @@ func (p *program) scraped(name string) (value float64, ok bool) {
 func (p *program) residentBytes() int64 {
 	p.tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
-	if err != nil {
-		p.tb.Fatal(err)
-	}
+	testkit.Must(p.tb, err)
 	var size, resident int64
 	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
 		p.tb.Fatal(err)

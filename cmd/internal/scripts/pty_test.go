@@ -3,8 +3,6 @@
 package scripts_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -13,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tagbus/internal/testkit"
+	"tagbus/internal/testkit/pty"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,39 +35,15 @@ type console struct {
 // onConsole starts a program as the leader of a session that has a new terminal.
 func onConsole(t *testing.T, args ...string) *console {
 	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &console{t: t, screen: screen, ended: make(chan struct{}), changed: make(chan struct{})}
-	raw, err := screen.SyscallConn() // not screen.Fd, which would make its reader wait for ever
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := 0
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		if failed = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); failed == nil {
-			number, failed = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
-		}
-	})
-	if err = errors.Join(err, failed); err != nil {
-		t.Fatal(err)
-	}
-	if c.inside, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(c.inside.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
-	c.before = c.settings()
+	screen, inside := pty.Open(t)
+	c := &console{t: t, screen: screen, inside: inside, ended: make(chan struct{}), changed: make(chan struct{})}
+	pty.SetSize(t, inside, 80, 24)
+	c.before = pty.Settings(c.t, c.inside)
 	c.cmd = exec.Command(args[0], args[1:]...)
 	c.cmd.Env = append(os.Environ(), "GORACE="+raceOptions, "TERM=xterm", "NO_COLOR=")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = c.inside, c.inside, c.inside
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.cmd.Start())
 	read := make(chan struct{})
 	go c.read(read)
 	go func() {
@@ -97,15 +74,6 @@ func (c *console) read(done chan<- struct{}) {
 			return
 		}
 	}
-}
-
-func (c *console) settings() unix.Termios {
-	c.t.Helper()
-	got, err := unix.IoctlGetTermios(int(c.inside.Fd()), unix.TCGETS)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return *got
 }
 
 // now returns how much was written so far.
@@ -154,8 +122,8 @@ func (c *console) finish(status int) {
 	if got := c.cmd.ProcessState.ExitCode(); got != status {
 		c.t.Errorf("got status %d, want %d", got, status)
 	}
-	if c.settings() != c.before {
-		c.t.Errorf("got settings of the terminal %+v, want %+v as before", c.settings(), c.before)
+	if pty.Settings(c.t, c.inside) != c.before {
+		c.t.Errorf("got settings of the terminal %+v, want %+v as before", pty.Settings(c.t, c.inside), c.before)
 	}
 }
 
@@ -193,9 +161,7 @@ func TestTopShowsWhoIsSlow(t *testing.T) {
 	c.press("/build\r")
 	c.await(from, `only build`)
 	from = c.now()
-	if err := unix.IoctlSetWinsize(int(c.inside.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 40}); err != nil {
-		t.Fatal(err)
-	}
+	pty.SetSize(t, c.inside, 40, 10)
 	c.await(from, `\x1b\[10;1H`) // the line of keys is at the bottom
 	c.press("q")
 	c.await(from, givenBack+`$`)
@@ -243,9 +209,7 @@ func TestTopEndsBySignals(t *testing.T) {
 			t.Parallel()
 			c := onConsole(t, "tagbus", "top", "--bus", t.TempDir())
 			from := c.await(0, `q quit`)
-			if err := c.cmd.Process.Signal(s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.cmd.Process.Signal(s))
 			c.await(from, givenBack+`$`)
 			c.finish(0)
 		})

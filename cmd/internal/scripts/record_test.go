@@ -85,9 +85,7 @@ func checkKilled(t *testing.T, n int, parts []string) uint64 {
 		}
 	}
 	files, err := recording.OpenAll(parts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer files.Close()
 	var v emulate.Verifier
 	for m, err := range files.Messages(recording.Query{}) {
@@ -138,9 +136,7 @@ func TestARecordingOfADiskThatFills(t *testing.T) {
 			var s recorded
 			r.summary(&s)
 			report, err := verified(filepath.Join(out, "run.tbr"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			got, f := report.Total(), report.Files[0]
 			if s.Whole || s.Ended != "disk" || s.Error == "" || got.Messages != s.Messages-s.NotWritten || got.Messages == 0 || got.Missing > 0 || f.Broken > 0 {
 				t.Errorf("got %+v and\n%v", s, report)
@@ -164,14 +160,10 @@ func TestARecordingOfASlowDisk(t *testing.T) {
 			const messages = 60_000
 			dir := t.TempDir()
 			fifo, file := filepath.Join(dir, "fifo"), filepath.Join(dir, "run.tbr")
-			if err := unix.Mkfifo(fifo, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, unix.Mkfifo(fifo, 0o600))
 			r := run(t, "recorder", "tagbus", "record", "--bus", dir, "0x100-0x103", fifo, "--queue-bytes", "1MiB", "--policy", policy, "--until-goodbye", "--json")
 			from, err := os.Open(fifo) // when the recorder does
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer from.Close()
 			p := run(t, "publisher", "publisher", "--bus", dir, "--tags", "0x100-0x103", "--emulate", "1000", "--count", strconv.Itoa(messages),
 				"--wait-subscribers", "1", "--queue-bytes", "4MiB", "--metrics", "127.0.0.1:0", "--json")
@@ -183,15 +175,11 @@ func TestARecordingOfASlowDisk(t *testing.T) {
 				idle(10 * time.Millisecond)
 			}
 			to, err := os.Create(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if _, err := io.Copy(to, from); err != nil {
 				t.Fatal(err)
 			}
-			if err := to.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, to.Close())
 			p.finish(0)
 			status := 0
 			if policy != "block" {
@@ -203,9 +191,7 @@ func TestARecordingOfASlowDisk(t *testing.T) {
 			var s recorded
 			r.summary(&s)
 			report, err := verified(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			total := report.Total()
 			if sent.Messages != messages || s.Holds == 0 || s.Messages != total.Messages || s.Lost != sent.Lost || total.Lost.Lost() != sent.Lost ||
 				total.Messages+sent.Lost != messages || total.Unexplained > 0 || s.Whole != (policy == "block") || report.Whole() != s.Whole {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tagbus/internal/testkit"
 )
 
 // started matches a program with its command, if it has commands, where a script starts it.
@@ -19,24 +21,18 @@ var started = regexp.MustCompile(`(?m)^(?:! ?)?(?:\? ?)?(?:exec|start \S+) (publ
 // what it promises: every program that any script starts is started by one of its scripts.
 func TestEachProgramIsSelected(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "each-program.list"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	pattern := regexp.MustCompile(`(?m)^TestScripts/(\S+)$`).FindSubmatch(text)
 	if pattern == nil {
 		t.Fatalf("got no line TestScripts/… in %s", text)
 	}
 	selected := regexp.MustCompile(string(pattern[1]))
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	all, some := map[string]bool{}, map[string]bool{}
 	for _, file := range files {
 		script, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, found := range started.FindAllSubmatch(script, -1) {
 			program := string(found[1])
 			all[program] = true

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit"
 	"tagbus/node"
 )
 
@@ -24,9 +25,7 @@ func newManager(t *testing.T) *manager {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", name)
 	return &manager{t, conn}
@@ -35,9 +34,7 @@ func newManager(t *testing.T) *manager {
 // next waits for what the service says next.
 func (m *manager) next() string {
 	m.tb.Helper()
-	if err := m.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		m.tb.Fatal(err)
-	}
+	testkit.Must(m.tb, m.conn.SetReadDeadline(time.Now().Add(patience)))
 	b := make([]byte, 100)
 	n, err := m.conn.Read(b)
 	if err != nil {
@@ -61,9 +58,7 @@ func TestAServiceIsReadyWhenItCanBeFound(t *testing.T) {
 	p := run(t, "publisher", "publisher", "--bus", bus, "--tags", "1", "--emulate", "16", "--rate", "10")
 	m.expect("READY=1")
 	n, err := node.Open(node.Config{Bus: bus})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer n.Close()
 	if entries, err := n.Directory().List(); len(entries) != 1 || err != nil {
 		t.Errorf("got %d entries in the directory and error %v, want 1 and nil", len(entries), err)

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"tagbus/internal/testkit"
 )
 
 // TestATerminalThatTakesNothingHarmsNothing: tagbus sub leaves out what its output does
@@ -18,17 +20,13 @@ func TestATerminalThatTakesNothingHarmsNothing(t *testing.T) {
 	const messages = 5_000
 	dir := t.TempDir()
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer reader.Close()
 	sub := exec.Command("tagbus", "sub", "--bus", dir, "0x100-0x1ff", "--format", "hex", "--json")
 	sub.Env = append(os.Environ(), "GORACE="+raceOptions)
 	var said bytes.Buffer
 	sub.Stdout, sub.Stderr = writer, &said
-	if err := sub.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sub.Start())
 	writer.Close()
 	pub := run(t, "pub", "tagbus", "pub", "--bus", dir, "0x100-0x1ff", "--size", "1KiB", "--count", "5000", "--rate", "10k", "--json")
 	pub.finish(0)
@@ -41,9 +39,7 @@ func TestATerminalThatTakesNothingHarmsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed, err := io.ReadAll(reader) // only now
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := sub.Wait(); err != nil {
 		t.Errorf("sub: %v: %s", err, said.String())
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/internal/testkit"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -34,12 +35,8 @@ func TestARecordingOfManyTags(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("tagbus", "rec", "info", file, test.option)
 			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
+			testkit.Must(t, cmd.Start())
 			defer func() {
 				_ = cmd.Process.Kill() // it waits for its output to be read
 				_ = cmd.Wait()
@@ -60,9 +57,7 @@ func TestARecordingOfManyTags(t *testing.T) {
 func memoryOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, after, _ := strings.Cut(string(text), "VmHWM:")
 	var kilobytes int
 	if _, err := fmt.Sscan(after, &kilobytes); err != nil {
@@ -74,23 +69,11 @@ func memoryOf(t *testing.T, pid int) int {
 // writeTags makes a recording of a message of each of some tags.
 func writeTags(t *testing.T, name string, count int) {
 	t.Helper()
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := recording.NewWriter(f, recording.Header{}, recording.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	from, at := &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA", Name: "felix"}, time.Now()
-	for i := range count {
-		m := bus.Message{Tag: tags.Tag(i), Counter: 1, Publisher: from, Data: make([]byte, 8)}
-		if err := w.Append(at.Add(time.Duration(i)*time.Microsecond), &m); err != nil {
-			t.Fatal(err)
+	rectest.Write(t, name, recording.Header{}, recording.Config{}, func(yield func(recording.Record) bool) {
+		for i := range count {
+			m := bus.Message{Tag: tags.Tag(i), Counter: 1, Publisher: from, Data: make([]byte, 8)}
+			yield(rectest.Message(at.Add(time.Duration(i)*time.Microsecond), m))
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }

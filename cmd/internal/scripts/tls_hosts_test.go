@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/internal/testkit"
 )
 
 // threeHosts makes namespaces a, b and c, each on a wire to the bridge of a namespace net,
@@ -111,12 +113,8 @@ func packetSocket(t *testing.T, namespace string) int {
 	if m.err != nil {
 		t.Fatalf("socket of all frames: %v", m.err)
 	}
-	if err := unix.SetsockoptTimeval(m.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.SetsockoptInt(m.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.SetsockoptTimeval(m.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}))
+	testkit.Must(t, unix.SetsockoptInt(m.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20))
 	return m.fd
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -51,18 +52,14 @@ func (s *site) issue(ca, name string, more ...string) {
 // write writes a file.
 func (s *site) write(name, text string) {
 	s.tb.Helper()
-	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
-		s.tb.Fatal(err)
-	}
+	testkit.Must(s.tb, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
 // read returns what a file has.
 func (s *site) read(name string) string {
 	s.tb.Helper()
 	text, err := os.ReadFile(s.path(name))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	testkit.Must(s.tb, err)
 	return string(text)
 }
 
@@ -70,9 +67,7 @@ func (s *site) read(name string) string {
 func (s *site) replace(name, text string) {
 	s.tb.Helper()
 	s.write(name+".new", text)
-	if err := os.Rename(s.path(name+".new"), s.path(name)); err != nil {
-		s.tb.Fatal(err)
-	}
+	testkit.Must(s.tb, os.Rename(s.path(name+".new"), s.path(name)))
 }
 
 // as returns the flags of a peer over TLS.
@@ -84,9 +79,7 @@ func (s *site) as(name string, more ...string) []string {
 func (s *site) pretend(bus string, backend string, at netip.AddrPort) {
 	s.tb.Helper()
 	d, err := file.Open(s.path(bus), file.Config{})
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	testkit.Must(s.tb, err)
 	s.tb.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			s.tb.Error(err)
@@ -96,9 +89,7 @@ func (s *site) pretend(bus string, backend string, at netip.AddrPort) {
 		Instance: "abcdefghijklmnopqrstuv", Host: "vm", PID: 1, Backend: backend,
 		Addresses: []netip.AddrPort{at}, Tags: tags.Of(1, 2, 3, 4), PageBytes: 1 << 16, MaxMessageBytes: 1 << 20, Since: time.Now(),
 	})
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	testkit.Must(s.tb, err)
 }
 
 // volatile is what differs from run to run, and what stands for it.

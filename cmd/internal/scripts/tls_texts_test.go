@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/pki"
 )
 
@@ -104,9 +105,7 @@ func listening(t *testing.T, p *program) netip.AddrPort {
 	t.Helper()
 	line := p.await(`publishes on `)
 	at, err := netip.ParseAddrPort(regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return at
 }
 
@@ -145,9 +144,7 @@ func TestBothProgramsSayWhyTheyDoNotMatch(t *testing.T) {
 func documented(t *testing.T, text string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "security.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !strings.Contains(string(page), text) {
 		t.Errorf("docs/security.md does not have %s", text)
 	}
@@ -168,14 +165,10 @@ func TestABrowserAtATLSPortIsToldWhatItIs(t *testing.T) {
 	s.issue("ca", "daq")
 	p := run(t, "publisher", append([]string{"publisher", "--bus", s.path("bus"), "--listen", "127.0.0.1:0", "--tags", "1", "--emulate", "10", "--rate", "10"}, s.as("daq")...)...)
 	answer, err := http.Get("http://" + listening(t, p).String() + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	const want = "This port speaks tagbus over TLS, not HTTP."
 	if got := strings.TrimSpace(string(body)); answer.StatusCode != http.StatusBadRequest || got != want {
 		t.Errorf("got status %d and %q, want 400 and %q", answer.StatusCode, got, want)

@@ -14,6 +14,7 @@ import (
 
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/internal/testkit"
 )
 
 // units is where the units are, with examples of the files that they read.
@@ -28,9 +29,7 @@ func systemd(t *testing.T) (analyze, root string) {
 		t.Skip("needs systemd-analyze (Debian: systemd)")
 	}
 	root = t.TempDir()
-	if err := os.CopyFS(filepath.Join(root, "usr/lib/systemd/system"), os.DirFS(units)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(filepath.Join(root, "usr/lib/systemd/system"), os.DirFS(units)))
 	// What the units are ordered after, and belong to.
 	for _, name := range []string{"network-online.target", "remote-fs.target", "basic.target", "sysinit.target", "multi-user.target", "shutdown.target", "-.mount", "-.slice", "tmp.mount", "system.slice"} {
 		writeFile(t, filepath.Join(root, "usr/lib/systemd/system", name), "[Unit]\nDescription=of the host\n", 0o644)
@@ -44,12 +43,8 @@ func systemd(t *testing.T) (analyze, root string) {
 
 func writeFile(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	testkit.Must(t, os.WriteFile(name, []byte(text), mode))
 }
 
 func TestSystemdTakesTheUnits(t *testing.T) {
@@ -83,9 +78,7 @@ func TestTheServicesAreConfined(t *testing.T) {
 func TestTheUnitsDifferOnlyInTheProgram(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(units, "tagbus-"+name+"@.service"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return strings.ReplaceAll(string(text), name, "PROGRAM")
 	}
 	if diff := cmp.Diff(read("publisher"), read("subscriber")); diff != "" {
@@ -97,13 +90,9 @@ func TestTheUnitsDifferOnlyInTheProgram(t *testing.T) {
 func example(t *testing.T, name string, model func() (*kong.Application, error)) (args []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(units, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	app, err := model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	known := make(map[string]bool)
 	for _, f := range app.Flags {
 		known[f.Name] = true

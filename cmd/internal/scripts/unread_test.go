@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tagbus/internal/testkit"
 )
 
 // awaitEntry waits until a program has an entry in a folder, which it makes once it takes signals.
@@ -56,9 +58,7 @@ func TestACommandEndsThoughItsStandardErrorIsNotRead(t *testing.T) {
 			cmd := exec.Command(test.args[0], append([]string{"--bus", dir}, test.args[1:]...)...)
 			cmd.Env = append(os.Environ(), "GORACE="+raceOptions)
 			cmd.Stderr = fullPipe(t)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Start())
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -66,9 +66,7 @@ func TestACommandEndsThoughItsStandardErrorIsNotRead(t *testing.T) {
 			}()
 			if test.signal {
 				awaitEntry(t, dir)
-				if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, cmd.Process.Signal(syscall.SIGINT))
 			}
 			select {
 			case <-ended:
@@ -92,25 +90,19 @@ func TestACommandEndsThoughItsStandardErrorIsNotRead(t *testing.T) {
 func fullPipe(t *testing.T) *os.File {
 	t.Helper()
 	var ends [2]int
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Pipe2(ends[:], syscall.O_CLOEXEC))
 	reader, writer := os.NewFile(uintptr(ends[0]), "reader"), os.NewFile(uintptr(ends[1]), "writer")
 	t.Cleanup(func() {
 		reader.Close()
 		writer.Close()
 	})
-	if err := syscall.SetNonblock(ends[1], true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.SetNonblock(ends[1], true))
 	for page := make([]byte, 4096); ; {
 		_, err := syscall.Write(ends[1], page)
 		if errors.Is(err, syscall.EAGAIN) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	if err := syscall.SetNonblock(ends[1], false); err != nil { // as a command finds it
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/away"
 )
 
@@ -39,17 +40,13 @@ func TestAStandardOutputThatTakesNothing(t *testing.T) {
 			cmd.Env = append(os.Environ(), "GORACE="+raceOptions)
 			said := filepath.Join(local, "said")
 			stderr, err := os.Create(said)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer stderr.Close()
 			cmd.Stderr = stderr
 			if test.file {
 				m := away.New(t)
 				out, err := os.Create(filepath.Join(m.Path(), "out"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				cmd.Stdout = out
 				m.Goes()
 				t.Cleanup(func() {
@@ -58,16 +55,12 @@ func TestAStandardOutputThatTakesNothing(t *testing.T) {
 				})
 			}
 			reader, writer, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer reader.Close()
 			if !test.file {
 				cmd.Stdout = writer
 			}
-			if err := errors.Join(cmd.Start(), writer.Close()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errors.Join(cmd.Start(), writer.Close()))
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -75,9 +68,7 @@ func TestAStandardOutputThatTakesNothing(t *testing.T) {
 			}()
 			text := func() string {
 				data, err := os.ReadFile(said)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				return string(data)
 			}
 			for begun := time.Now(); test.file && !strings.Contains(text(), lost) && time.Since(begun) < patience; {
@@ -88,9 +79,7 @@ func TestAStandardOutputThatTakesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Process.Signal(syscall.SIGTERM))
 			select {
 			case <-ended:
 			case <-time.After(patience):

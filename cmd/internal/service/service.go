@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tagbus/bus"
-	"tagbus/bus/metrics"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/internal/stream"
@@ -189,29 +188,17 @@ func (r *run) run(ctx context.Context, command Command) (err error) {
 
 // open opens the node on the bus, and returns what closes it.
 func (r *run) open(env *Env) (closed func() error, err error) {
-	guard, err := r.flags.Guard(r.console)
+	n, closeNode, err := r.flags.Node(r.console, env.server)
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.flags.Node(guard, r.console.Logger())
-	if err != nil {
-		guard.Close()
-		return nil, err
-	}
-	env.server.Watch(n.Alive)
 	stopping := func() {}
-	closed = func() error {
-		stopping()
-		err := n.Close()
-		guard.Close()
-		return err
-	}
-	if err := env.server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
-		return nil, errors.Join(err, closed())
-	}
 	env.Node = n
 	env.ready = func() { stopping = cli.Ready(r.console, n.Loop().Post) }
-	return closed, nil
+	return func() error {
+		stopping()
+		return closeNode()
+	}, nil
 }
 
 // conclusion is what --json prints.

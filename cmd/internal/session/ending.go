@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package session is what the commands that receive messages have in common: which
-// publishers there are, and why a run ends.
+// publishers there are, and why a run ends. It is also what those that publish have in common:
+// which subscribers they wait for, before and at their end.
 package session
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"tagbus/bus"
 )
 
 // Ending is why a run ends: the first reason counts.
@@ -31,6 +36,45 @@ func (e *Ending) End(reason string, err error) {
 		e.reason, e.err, e.time = reason, err, time.Now()
 		close(e.done)
 	})
+}
+
+// EndBy makes the end of ctx, which is a signal, and a duration end the run, until release is called.
+//
+//   - d: 0: without limit.
+func (e *Ending) EndBy(ctx context.Context, d time.Duration) (release func()) {
+	stopSignal := context.AfterFunc(ctx, func() { e.End("signal", nil) })
+	stopTimer := func() bool { return true }
+	if d > 0 {
+		stopTimer = time.AfterFunc(d, func() { e.End("duration", nil) }).Stop
+	}
+	return func() {
+		stopSignal()
+		stopTimer()
+	}
+}
+
+// EndByRefusal ends the run if a publisher refuses the subscription.
+//
+//   - wait: its method Wait.
+//   - Blocks: until a publisher has answered or ctx ends.
+func (e *Ending) EndByRefusal(ctx context.Context, wait func(context.Context) error) {
+	if err := wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
+		e.End("error", err)
+	}
+}
+
+// Every calls f each interval until the run ends.
+func (e *Ending) Every(interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			f()
+		case <-e.done:
+			return
+		}
+	}
 }
 
 // Done returns what is closed when there is a reason.

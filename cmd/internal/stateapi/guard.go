@@ -77,17 +77,22 @@ func isOurs(host string, names []string) bool {
 		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(host, name) })
 }
 
-// sameOrigin reports whether a request comes from no page, or from one of this server, and
-// answers it otherwise. A page of another site cannot read the answer anyway, but could
-// take the places of all viewers.
-func sameOrigin(w http.ResponseWriter, r *http.Request) bool {
+// FromElsewhere reports whether a page of another site wants something else than to be left
+// for this one. It could not read the answer, but take the places of all viewers.
+func FromElsewhere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
-		return true
+		return false
 	}
-	if r.Header.Get("Sec-Fetch-Dest") == "document" { // a link that was followed
-		return true
+	return r.Header.Get("Sec-Fetch-Dest") != "document" // a link that was followed
+}
+
+// sameOrigin reports whether a request comes from no page, or from one of this server, and
+// answers it otherwise.
+func sameOrigin(w http.ResponseWriter, r *http.Request) bool {
+	if FromElsewhere(r) {
+		refuse(w, http.StatusForbidden, "the request comes from a page of another site")
+		return false
 	}
-	refuse(w, http.StatusForbidden, "the request comes from a page of another site")
-	return false
+	return true
 }

@@ -105,11 +105,8 @@ func (a *API) answer(ctx context.Context, q state.Question) ([]byte, error) {
 	if p.Instances == nil {
 		p.Instances = []state.State{} // not nil, which in JSON is no list
 	}
-	return Marshal(p)
+	return jsonline.Marshal(p)
 }
-
-// Marshal is that of package jsonline.
-func Marshal(v any) ([]byte, error) { return jsonline.Marshal(v) }
 
 // serveEvents answers with a state each second, until the viewer goes.
 func (a *API) serveEvents(w http.ResponseWriter, r *http.Request) {

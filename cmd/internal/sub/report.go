@@ -44,7 +44,7 @@ type summary struct {
 func (r *run) summary(st bus.SubscriberStats) summary {
 	s := summary{
 		Program: name, Tags: len(r.account.tags), Seconds: time.Since(r.began).Seconds(), OtherStatuses: r.account.filtered,
-		LeftOut: st.LeftOut, LeftOutHere: r.account.leftOut + st.Overflowed, Lost: st.Lost, LostBy: cli.LossCountsOf(st.Losses),
+		LeftOut: st.LeftOut, LeftOutHere: r.account.leftOut + st.Overflowed, Lost: st.Lost, LostBy: cli.LossCounts(st.Losses),
 		Publishers: r.publishers, Vanished: r.presence.Unaccounted(), Failed: r.presence.Failed(), Refused: r.presence.Refused(), Policy: r.cmd.subscription().Policy.String(), Ended: r.ended, losses: st.Losses,
 	}
 	if r.shown != nil {

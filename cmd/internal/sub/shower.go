@@ -17,6 +17,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/stuck"
 )
@@ -44,30 +45,13 @@ type shower struct {
 	asTheyAre bool
 
 	messages, bytes atomic.Uint64 // shown, and handed on
-	progress        atomic.Uint64 // pieces that the output has taken
-}
-
-// pieces hands what is written on in pieces.
-type pieces struct {
-	to    io.Writer
-	taken *atomic.Uint64
-}
-
-// Write writes all of b, or returns an error.
-func (p *pieces) Write(b []byte) (n int, err error) {
-	for n < len(b) && err == nil {
-		var m int
-		m, err = p.to.Write(b[n:min(len(b), n+pieceBytes)])
-		n += m
-		p.taken.Add(1)
-	}
-	return n, err
+	progress        atomic.Uint64 // bytes that the output has taken
 }
 
 // newShower returns a shower to out, and makes the folder of --out.
 func newShower(c *Command, out io.Writer) (*shower, error) {
 	s := &shower{folder: c.Out, left: int64(c.OutLimit), limit: c.OutLimit, asTheyAre: c.NoRecordHeader}
-	s.to = bufio.NewWriterSize(&pieces{out, &s.progress}, 4*pieceBytes)
+	s.to = bufio.NewWriterSize(session.Pieces{To: out, Most: pieceBytes, Taken: &s.progress}, 4*pieceBytes)
 	f := c.format()
 	payloads, err := printer.Payloads(c.Payloads, printer.Kind(f))
 	if err != nil {
@@ -145,8 +129,5 @@ func (s *shower) file(m bus.Message, data []byte) (name string, err error) {
 		return "", fmt.Errorf("--out: %w: give a folder that is empty", err)
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil { // a part of it would look like a message
-		return name, errors.Join(cli.Removed(f.Name(), err), stuck.Remove(f.Name()))
-	}
-	return name, nil
+	return name, cli.CloseNew(f, err) // a part of it would look like a message
 }

@@ -20,12 +20,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/tool/tooltest"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/tags"
 )
@@ -39,23 +39,6 @@ type bed struct {
 	out, err  bytes.Buffer
 }
 
-// read reads a command line.
-func read(t *testing.T, line string) *Command {
-	t.Helper()
-	c := new(Command)
-	parser, err := kong.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = parser.Parse(strings.Fields(line)); err == nil {
-		err = c.Check()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // newBed opens a bed in which the publisher has the tags 5 and 6.
 //
 //   - out: nil for that of the bed.
@@ -67,19 +50,15 @@ func newBed(t *testing.T, line string, out io.Writer, json bool) *bed {
 	p, err := bus.NewPublisher(network.Opener(here, memnet.Config{Host: host}), dir, bus.PublisherConfig{
 		Tags: tags.Of(5, 6), Listening: bus.Listening{Listen: netip.AddrPortFrom(host, 0)}, Sending: bus.Sending{CacheMessages: 3}, Common: bus.Common{Name: "pump"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	b := &bed{t: t, publisher: p}
 	if out == nil {
 		out = &b.out
 	}
-	b.run = newRun(read(t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: out, Err: &b.err}})
+	b.run = newRun(tooltest.MustRead[Command](t, line), &tool.Env{Flags: &tool.Flags{JSON: json}, Streams: cli.Streams{Out: out, Err: &b.err}})
 	b.run.cmd.json = json
 	b.run.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{Common: bus.Common{OnEvent: b.run.onEvent}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -318,15 +297,7 @@ func TestUsage(t *testing.T) {
 		{"5 --status 256", `--status: got "256", want statuses from 0 to 255 and ranges of them, for example 1-255 or 0,0x80`},
 		{"", `expected "<tags>"`},
 	} {
-		c := new(Command)
-		parser, err := kong.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = parser.Parse(strings.Fields(test.line)); err == nil {
-			err = c.Check()
-		}
-		if err == nil || err.Error() != test.want {
+		if _, err := tooltest.Read[Command](test.line); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.line, err, test.want)
 		}
 	}
@@ -338,7 +309,7 @@ func TestRawIsNotForATerminal(t *testing.T) {
 		t.Skip("needs /dev/ptmx")
 	}
 	defer f.Close()
-	err = read(t, "5 --format raw").Run(context.Background(), &tool.Env{Flags: new(tool.Flags), Streams: cli.Streams{Out: f}})
+	err = tooltest.MustRead[Command](t, "5 --format raw").Run(context.Background(), &tool.Env{Flags: new(tool.Flags), Streams: cli.Streams{Out: f}})
 	if usage := (*cli.UsageError)(nil); !errors.As(err, &usage) || err.Error() != "--format raw: standard output is a terminal, which obeys what is in messages: send it to a file or a pipe" {
 		t.Errorf("got %v, want that raw is not for a terminal", err)
 	}
@@ -349,9 +320,7 @@ func TestStatuses(t *testing.T) {
 	if !s.has(0) || !s.has(255) {
 		t.Error("zero value: got some statuses, want all")
 	}
-	if err := s.UnmarshalText([]byte("0,0x40-0x42,255")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.UnmarshalText([]byte("0,0x40-0x42,255")))
 	for n, want := range map[bus.Status]bool{0: true, 1: false, 63: false, 64: true, 66: true, 67: false, 255: true} {
 		if s.has(n) != want {
 			t.Errorf("%d: got %v, want %v", n, s.has(n), want)

@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/session"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -34,9 +35,7 @@ func TestWhatWasSaidCounts(t *testing.T) {
 		r.presence.See(bus.Event{Kind: bus.Subscribed, Peer: peer})
 		r.onEvent(bus.Event{Kind: bus.Lost, Peer: peer, Err: errors.New("killed")})
 		<-ending.Done()
-		if err := r.console.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, r.console.Close())
 		if n := r.presence.Away(); n != 1 {
 			t.Fatalf("got %d publishers away behind the line that one is lost, want 1", n)
 		}
@@ -62,7 +61,5 @@ func TestRun_answersAtTheEnd(t *testing.T) {
 	if err := r.presence.Refusal("publisher"); err != nil {
 		t.Errorf("got %v, want nothing of a publisher that has answered", err)
 	}
-	if err := r.console.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.console.Close())
 }

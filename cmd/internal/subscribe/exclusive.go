@@ -94,18 +94,12 @@ func (r *run) tellOwner() {
 	if r.owned == nil {
 		return
 	}
-	tick := time.NewTicker(ownedInterval)
-	defer tick.Stop()
-	for since := time.Now(); ; {
-		select {
-		case <-tick.C:
-		case <-r.ending.Done():
-			return
-		}
+	since := time.Now()
+	r.ending.Every(ownedInterval, func() {
 		if owned := r.owned(); owned != nil && r.subscriber.Stats().Publishers == 0 {
 			r.sayOwned(owned, fmt.Sprintf("still waiting after %v", time.Since(since).Round(time.Minute)))
 		}
-	}
+	})
 }
 
 // sayOwned says which receiver is waited for.

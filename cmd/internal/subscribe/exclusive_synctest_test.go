@@ -17,6 +17,7 @@ import (
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/session"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -27,9 +28,7 @@ func announce(t *testing.T, dir directory.Directory, role directory.Role, instan
 		Instance: instance, Name: name, Host: "host1", PID: 7, Backend: "tcp", Role: role, Tags: set,
 		Addresses: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80")}, PageBytes: 1, MaxMessageBytes: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return registered
 }
 
@@ -60,15 +59,11 @@ func TestTheFirstReceiverOwnsATag(t *testing.T) {
 	if owned := owners.first("m", false); owned == nil || owned.Error() != want {
 		t.Errorf("one that came at the same time: got %v, want %s", owned, want)
 	}
-	if err := before.Withdraw(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, before.Withdraw())
 	if owned := findOwners(dir, both).first("m", false); owned == nil || owned.Error() != chosen {
 		t.Errorf("one that was there before: got %v, want %s", owned, chosen)
 	}
-	if err := after.Withdraw(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, after.Withdraw())
 	if owned := owners.first("m", false); owned != nil {
 		t.Errorf("all others have ended: got %v", owned)
 	}

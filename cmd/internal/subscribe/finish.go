@@ -17,43 +17,24 @@ import (
 // has arrived.
 const outputGrace = 5 * time.Second
 
-// patience is how long the output may take before that is said.
-const patience = time.Second
-
 // finishOutput waits until what has arrived is written, while the output takes
 // some of it and no signal asks for haste.
 func (r *run) finishOutput(ctx context.Context) error {
 	out := r.receiver.output
-	closed := make(chan error, 1)
+	var err error
+	closed := make(chan struct{})
 	go func() {
+		defer close(closed)
 		<-r.received
-		closed <- out.close()
+		err = out.close()
 	}()
-	haste := ctx.Done()
-	if r.ending.Reason() == "signal" {
-		haste = r.hurry.Done() // that was the first one
+	why := r.ending.AwaitOutput(ctx, r.hurry, closed, &out.bytes, nil, outputGrace, func() {
+		r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for output %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.flags.outputName(), outputGrace)
+	})
+	if why != "" {
+		return r.giveUp(why)
 	}
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
-	slow := time.NewTimer(patience)
-	defer slow.Stop()
-	taken, since := out.to.bytes.Load(), time.Now()
-	for {
-		select {
-		case err := <-closed:
-			return r.finished(err)
-		case <-haste:
-			return r.giveUp("a signal ended the wait")
-		case <-slow.C:
-			r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for output %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.flags.outputName(), outputGrace)
-		case <-tick.C:
-		}
-		if n := out.to.bytes.Load(); n != taken {
-			taken, since = n, time.Now()
-		} else if time.Since(since) >= outputGrace {
-			return r.giveUp(fmt.Sprintf("nothing was taken for %v", outputGrace))
-		}
-	}
+	return r.finished(err)
 }
 
 // giveUp reports an output that has not taken what has arrived. The goroutine

@@ -102,7 +102,7 @@ func (r *run) perTag() []tagSummary {
 	}
 	all := make([]tagSummary, 0, len(r.tags))
 	for _, st := range r.tags {
-		all = append(all, tagSummary{st.Publisher.Instance, st.Tag, st.Published, st.Delivered, cli.LossCountsOf(st.Losses)})
+		all = append(all, tagSummary{st.Publisher.Instance, st.Tag, st.Published, st.Delivered, cli.LossCounts(st.Losses)})
 	}
 	return all
 }
@@ -117,15 +117,8 @@ func (r *run) tell() {
 	if r.flags.Report <= 0 {
 		return
 	}
-	tick := time.NewTicker(r.flags.Report)
-	defer tick.Stop()
 	var before bus.SubscriberStats
-	for {
-		select {
-		case <-tick.C:
-		case <-r.ending.Done():
-			return
-		}
+	r.ending.Every(r.flags.Report, func() {
 		st := r.subscriber.Stats()
 		messages, lost, leftOut := st.Messages-before.Messages, st.Lost-before.Lost, st.LeftOut-before.LeftOut
 		fields := []slog.Attr{slog.Uint64("messages", messages), slog.Uint64("lost", lost), slog.Uint64("left_out", leftOut)}
@@ -139,7 +132,7 @@ func (r *run) tell() {
 		}
 		before = st
 		r.console.Tell(slog.LevelInfo, "report", fields, "%s", line)
-	}
+	})
 }
 
 // leftOutInterval is the time between two lines about what the policy leaves out.
@@ -148,18 +141,11 @@ const leftOutInterval = time.Minute
 // tellLeftOut prints what the policy has left out on purpose, once a minute, until the run
 // ends.
 func (r *run) tellLeftOut() {
-	tick := time.NewTicker(leftOutInterval)
-	defer tick.Stop()
 	var before uint64
-	for {
-		select {
-		case <-tick.C:
-		case <-r.ending.Done():
-			return
-		}
+	r.ending.Every(leftOutInterval, func() {
 		if n := r.subscriber.Stats().LeftOut; n > before {
 			r.console.Tell(slog.LevelInfo, "left_out", []slog.Attr{slog.Uint64("count", n-before)}, "%s left out in a minute, as --policy %v asks for", units.FormatNumber(n-before, "message"), r.flags.Policy)
 			before = n
 		}
-	}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
+	"tagbus/cmd/internal/session"
 	"tagbus/internal/stream"
 	"tagbus/internal/stuck"
 )
@@ -42,7 +43,7 @@ type output struct {
 	failed func(error)          // told once of an error outside write
 	say    func(string, ...any) // nil: not
 	file   *stuck.File          // nil for standard output
-	to     *pieces
+	bytes  atomic.Uint64        // that it has taken
 	begun  bool
 	stop   chan struct{}
 	done   chan struct{} // closed when the goroutine that begin starts has ended
@@ -58,25 +59,6 @@ type output struct {
 	taken    uint64 // messages
 
 	written atomic.Uint64 // messages of which the file has every byte
-}
-
-// pieces hands what is written on in pieces and counts the bytes.
-type pieces struct {
-	to    io.Writer
-	calls uint64        // of Write
-	bytes atomic.Uint64 // taken by to
-}
-
-// Write writes all of b, or returns an error.
-func (p *pieces) Write(b []byte) (n int, err error) {
-	p.calls++
-	for n < len(b) && err == nil {
-		var m int
-		m, err = p.to.Write(b[n:min(len(b), n+pieceBytes)])
-		n += m
-		p.bytes.Add(uint64(m))
-	}
-	return n, err
 }
 
 // namedFile is a file whose errors say what to do about a disk that is full.
@@ -136,8 +118,7 @@ func newOutput(f *Flags, stdout io.Writer) (*output, error) {
 		}
 		o.file, to = file, namedFile{file}
 	}
-	o.to = &pieces{to: to}
-	o.buffer = bufio.NewWriterSize(o.to, outputBytes)
+	o.buffer = bufio.NewWriterSize(session.Pieces{To: to, Most: pieceBytes, Taken: &o.bytes}, outputBytes)
 	if f.Print.Prints() {
 		o.printer = &printer.Printer{Kind: f.Print, To: o.buffer, Time: true}
 		return o, nil
@@ -156,12 +137,12 @@ func (o *output) write(m bus.Message) error {
 	if o.err != nil {
 		return o.err
 	}
-	calls := o.to.calls
+	before := o.bytes.Load()
 	if o.err = o.put(m); o.err != nil {
 		return o.err
 	}
 	o.taken++
-	if o.to.calls != calls { // the buffer went out: at most this message is still in it
+	if o.bytes.Load() != before { // the buffer went out: at most this message is still in it
 		o.written.Store(o.taken - 1)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/testkit"
 )
 
 // An internal test: what the file has been given so far shows nowhere outside.
@@ -32,26 +33,20 @@ func TestWrittenCountsWholeMessages(t *testing.T) {
 			var file bytes.Buffer
 			f := &Flags{Output: "-", Record: &record.Format{Kind: record.Raw}}
 			o, err := newOutput(f, &file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			total := 0
 			for _, n := range test.sizes {
-				if err := o.write(bus.Message{Data: make([]byte, n)}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, o.write(bus.Message{Data: make([]byte, n)}))
 				total += n
 			}
 			if got := o.written.Load(); got != test.before {
 				t.Errorf("before the flush: got %d messages written, want %d", got, test.before)
 			}
-			if err := o.flush(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, o.flush())
 			if got, want := o.written.Load(), uint64(len(test.sizes)); got != want {
 				t.Errorf("got %d messages written, want %d", got, want)
 			}
-			if got := o.to.bytes.Load(); got != uint64(total) || file.Len() != total {
+			if got := o.bytes.Load(); got != uint64(total) || file.Len() != total {
 				t.Errorf("got %d bytes counted and %d written, want %d", got, file.Len(), total)
 			}
 		})
@@ -61,12 +56,8 @@ func TestWrittenCountsWholeMessages(t *testing.T) {
 func TestAMessageThatCannotBeWrittenTakesNoneBeforeItAlong(t *testing.T) {
 	var file bytes.Buffer
 	o, err := newOutput(&Flags{Output: "-", Record: &record.Format{Kind: record.Lines}}, &file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := o.write(bus.Message{Data: []byte("good")}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, o.write(bus.Message{Data: []byte("good")}))
 	for range 2 {
 		if err := o.write(bus.Message{Data: []byte("two\nlines")}); !errors.Is(err, record.ErrLineFeed) {
 			t.Errorf("write: got %v, want %v", err, record.ErrLineFeed)
@@ -85,12 +76,8 @@ func TestAnOutputThatIsRemoved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	failed := make(chan error, 1)
 	o, err := openOutput(&Flags{Output: file, Record: &record.Format{Kind: record.Lines}}, nil, nil, func(err error) { failed <- err })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(o.begin(), o.write(bus.Message{Data: []byte("new")}), os.Remove(file)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, errors.Join(o.begin(), o.write(bus.Message{Data: []byte("new")}), os.Remove(file)))
 	if err := <-failed; !errors.Is(err, cli.ErrUnlinked) || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want that %s was removed", err, file)
 	}
@@ -114,21 +101,13 @@ func TestAnOutputReplacesItsFileWhenItBegins(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "out")
-			if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(file, []byte(before), 0o600))
 			o, err := openOutput(&Flags{Output: file, Record: &record.Format{Kind: record.Lines}}, nil, nil, func(err error) { t.Error(err) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if test.begin {
-				if err := errors.Join(o.begin(), o.write(bus.Message{Data: []byte("new")})); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, errors.Join(o.begin(), o.write(bus.Message{Data: []byte("new")})))
 			}
-			if err := o.close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, o.close())
 			if got, err := os.ReadFile(file); string(got) != test.want {
 				t.Errorf("got %q and error %v, want %q", got, err, test.want)
 			}
@@ -139,9 +118,7 @@ func TestAnOutputReplacesItsFileWhenItBegins(t *testing.T) {
 func TestARecordHeaderOfALaterVersionIsRefused(t *testing.T) {
 	for _, f := range []*Flags{{Print: printer.Hex}, {Output: "-"}, {Output: "-", Record: &record.Format{Kind: record.Pcap}}} {
 		o, err := newOutput(f, new(bytes.Buffer))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		err = o.write(bus.Message{Tag: 5, Counter: 9, Data: []byte("\x89tagbus\n\x02 and what that version may hold")})
 		want := "tag 0x0000000000000005 message 9: record header that cannot be read: its version is 2.32, and this program knows 1.0: --no-record-header takes messages as they are"
 		if err == nil || err.Error() != want {

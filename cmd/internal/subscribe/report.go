@@ -131,7 +131,7 @@ func (r *run) summary() summary {
 		stats = r.subscriber.Stats()
 	}
 	s.Overflowed = stats.Overflowed
-	s.Lost, s.losses, s.LostBy = stats.Lost, stats.Losses, cli.LossCountsOf(stats.Losses)
+	s.Lost, s.losses, s.LostBy = stats.Lost, stats.Losses, cli.LossCounts(stats.Losses)
 	if v := r.receiver.verifier; v != nil && !r.stuck { // else it is still in use
 		s.Verified, s.Corrupt, s.Duplicates = true, v.Corrupt, v.Duplicates
 		s.Lost += v.Missing

@@ -13,13 +13,13 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
-	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/latency"
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/session"
 	"tagbus/internal/stream"
+	"tagbus/internal/stuck"
 )
 
 const (
@@ -101,20 +101,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
 	}
-	guard, err := r.flags.Guard(r.console)
+	n, closed, err := r.flags.Node(r.console, server)
 	if err != nil {
 		return err
 	}
-	defer guard.Close()
-	n, err := r.flags.Node(guard, r.console.Logger())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.Close()) }()
-	server.Watch(n.Alive)
-	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, closed()) }()
 	if !r.flags.Receive {
 		r.directory = n.Directory()
 	}
@@ -130,7 +121,7 @@ func (r *run) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	defer r.endInTime(ctx)()
+	defer r.ending.EndBy(ctx, r.flags.Duration)()
 	if r.flags.outputName() != "" {
 		if opened, err := r.open(); !opened {
 			return err
@@ -145,36 +136,14 @@ func (r *run) run(ctx context.Context) (err error) {
 	return r.wait(ctx, cli.Ready(r.console, n.Loop().Post))
 }
 
-// endInTime makes a signal and the duration end the run, until release is
-// called.
-func (r *run) endInTime(ctx context.Context) (release func()) {
-	stopSignal := context.AfterFunc(ctx, func() { r.ending.End("signal", nil) })
-	stopTimer := func() bool { return true }
-	if r.flags.Duration > 0 {
-		stopTimer = time.AfterFunc(r.flags.Duration, func() { r.ending.End("duration", nil) }).Stop
-	}
-	return func() {
-		stopSignal()
-		stopTimer()
-	}
-}
-
 // open opens the output; false means that it could not, or that the run ended
 // first, for a FIFO opens for writing only once it has a reader.
 func (r *run) open() (opened bool, err error) {
-	type result struct {
-		output *output
-		err    error
-	}
-	done := make(chan result, 1)
-	go func() {
-		o, err := openOutput(r.flags, r.streams.Out, r.console.Say, r.outputFailed)
-		done <- result{o, err}
-	}()
+	done := stuck.Go(func() (*output, error) { return openOutput(r.flags, r.streams.Out, r.console.Say, r.outputFailed) })
 	select {
 	case got := <-done:
-		r.receiver.output = got.output
-		return got.err == nil, got.err
+		r.receiver.output = got.Value
+		return got.Err == nil, got.Err
 	case <-r.ending.Done():
 		return false, r.ending.Err()
 	}

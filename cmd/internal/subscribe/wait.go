@@ -36,7 +36,7 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	told.Go(r.tellLeftOut)
 	told.Go(r.tellOwner)
 	told.Go(r.tellPeers)
-	go r.awaitRefusal(ctx)
+	go r.ending.EndByRefusal(ctx, r.subscription.Wait)
 	<-r.ending.Done()
 	stopping()
 	<-watched
@@ -72,13 +72,6 @@ func (r *run) unsubscribe(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// awaitRefusal ends the run if a publisher refuses the subscription.
-func (r *run) awaitRefusal(ctx context.Context) {
-	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
-		r.ending.End("error", err)
-	}
 }
 
 // watch notes when messages arrive, and ends the run when none do.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tagbus/cmd/internal/table"
+	"tagbus/internal/testkit"
 )
 
 // terminal is a terminal of some width.
@@ -31,26 +32,16 @@ func TestAStreamIsTheSameTable(t *testing.T) {
 			for _, r := range rows {
 				streamed.Measure(r...)
 			}
-			if err := streamed.Stream(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, streamed.Stream())
 			for _, r := range rows {
-				if err := all.Row(nil, r...); err != nil {
-					t.Fatal(err)
-				}
-				if err := streamed.Row(nil, r...); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, all.Row(nil, r...))
+				testkit.Must(t, streamed.Row(nil, r...))
 			}
 			if streamed.Len() != 0 {
 				t.Errorf("got %d rows that wait, want none", streamed.Len())
 			}
-			if err := all.Flush(); err != nil {
-				t.Fatal(err)
-			}
-			if err := streamed.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, all.Flush())
+			testkit.Must(t, streamed.Flush())
 			if got.String() != want.String() {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}

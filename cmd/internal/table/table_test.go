@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tagbus/internal/testkit"
 )
 
 // written returns a table of three rows for a terminal of some width; 0: for a pipe.
@@ -21,13 +23,9 @@ func written(t *testing.T, limit int) string {
 		{"a", "", "0x5", "2s ago"},
 		{"\x1b[2J", "7", "", ""},
 	} {
-		if err := w.Row(nil, cells...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, w.Row(nil, cells...))
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, w.Flush())
 	return b.String()
 }
 
@@ -98,9 +96,7 @@ func TestJSONIsAnObjectALine(t *testing.T) {
 	var b bytes.Buffer
 	w := New(&b, true, Text("NAME"))
 	for _, name := range []string{"a&b", "\x1b<"} {
-		if err := w.Row(map[string]string{"name": name}, name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, w.Row(map[string]string{"name": name}, name))
 	}
 	if err := w.Flush(); err != nil || w.Len() != 0 {
 		t.Fatalf("got error %v and %d rows that wait, want none", err, w.Len())

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tagbus/internal/testkit"
 )
 
 // literal is a column in the source of a command.
@@ -45,9 +47,7 @@ func sources(t *testing.T) map[string][]Column {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	all["hz"] = []Column{Whole("TIME"), Tags("TAG").Key(), Text("NAME"), Number("MSG/S").Key(), Number("MESSAGES"), Number("BYTES"), Number("SUBS")}
 	all["bw"] = []Column{Whole("TIME"), Tags("TAG").Key(), Text("NAME"), Number("MB/S").Key(), Number("MEAN"), Number("MESSAGES"), Number("BYTES"), Number("SUBS")}
 	all["hz --probe"] = []Column{Whole("TIME"), Tags("TAG").Key(), Text("NAME"), Number("MSG/S").Key(), Number("GAP-MIN"), Number("GAP-MEAN"), Number("GAP-MAX"), Number("GAP-STD"), Number("LEFT-OUT")}
@@ -92,9 +92,7 @@ func TestNoTableOfACommandLies(t *testing.T) {
 			w.limit = limit
 			_ = w.Row(nil, cellsOf(columns, "1")...)
 			_ = w.Row(nil, cellsOf(columns, "2")...)
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, w.Flush())
 			lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 			titles, rows := strings.Fields(lines[0]), lines[1:]
 			for _, row := range rows {

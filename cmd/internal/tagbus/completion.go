@@ -25,12 +25,10 @@ var programs = map[string]func(name string, args []string, s cli.Streams) int{
 
 // shellCompletion is the command completion.
 type shellCompletion struct {
+	tool.NoBus
 	Shell   string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 	Program string `default:"tagbus" enum:"tagbus,publisher,subscriber" placeholder:"NAME" help:"Program to complete: tagbus, publisher or subscriber. Default ${default}."`
 }
-
-// NeedsBus implements tool.Busless.
-func (c *shellCompletion) NeedsBus() bool { return false }
 
 // Run writes the script.
 func (c *shellCompletion) Run(_ context.Context, e *tool.Env) error {

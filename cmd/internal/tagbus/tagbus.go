@@ -25,9 +25,9 @@ import (
 )
 
 // Commands are those of tagbus, with the flags of all. Each is a struct with the flags of
-// the command and two methods:
+// the command and two methods, of which it has the first if they can be wrong together:
 //
-//	Check() error                               what is wrong with its flags together
+//	Check() error
 //	Run(ctx context.Context, e *tool.Env) error
 type Commands struct {
 	tool.Flags

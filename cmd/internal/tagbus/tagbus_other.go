@@ -49,11 +49,9 @@ var errNeedsLinux = errors.New("needs Linux, and this is " + runtime.GOOS + ": r
 
 // elsewhere is a command for Linux.
 type elsewhere struct {
+	tool.NoBus
 	Args []string `arg:"" optional:"" help:"See the help of the command on Linux."`
 }
-
-// NeedsBus implements tool.Busless.
-func (*elsewhere) NeedsBus() bool { return false }
 
 // Check reports that the command is not here.
 func (*elsewhere) Check() error { return errNeedsLinux }

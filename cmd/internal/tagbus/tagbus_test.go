@@ -17,13 +17,12 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 )
 
 func TestEachCommandRunsAndHasHelp(t *testing.T) {
 	app, err := Model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, node := range append(app.Leaves(true), app.Children...) {
 		if node.Help == "" {
 			t.Errorf("%s has no help", node.Name)
@@ -53,9 +52,7 @@ func names(nodes []*kong.Node) (all []string) {
 // TestNoVariableMeansTwoFlags: those of publish and subscribe are the programs' own.
 func TestNoVariableMeansTwoFlags(t *testing.T) {
 	app, err := Model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	of := make(map[string]string)
 	add := func(where string, flags []*kong.Flag) {
 		for _, f := range flags {

@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
@@ -177,7 +177,7 @@ func Of(entries []directory.Entry, host string) (groups []Group, left LeftOut) {
 			labelInstance: all(func(e *directory.Entry) string { return e.Instance }),
 			labelName:     all(func(e *directory.Entry) string { return e.Name }),
 			labelHost:     all(func(e *directory.Entry) string { return e.Host }),
-			labelRole:     all(func(e *directory.Entry) string { return cmp.Or(string(e.Role), string(state.Publisher)) }),
+			labelRole:     all(func(e *directory.Entry) string { return string(overview.RoleOf(e)) }),
 		}})
 	}
 	slices.SortFunc(groups, func(a, b Group) int {

@@ -19,6 +19,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 )
 
 func entry(instance, name, host, monitor string, role directory.Role) directory.Entry {
@@ -61,9 +62,7 @@ func run(c Command) (l *lister, out, notes *bytes.Buffer) {
 
 func TestTargets(t *testing.T) {
 	l, out, notes := run(Command{})
-	if err := l.show(out, site(), nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.show(out, site(), nil))
 	if diff := cmp.Diff(siteList, out.String()); diff != "" {
 		t.Errorf("got other targets (-want +got):\n%s", diff)
 	}
@@ -95,16 +94,12 @@ func TestTheFileIsReplaced(t *testing.T) {
 	read := func() string {
 		t.Helper()
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return string(text)
 	}
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	must(l.show(out, site(), nil))
 	if got := read(); got != siteList {

@@ -14,6 +14,7 @@ import (
 	"tagbus/bus/observer"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 	"tagbus/cmd/internal/overview"
 	"tagbus/internal/stuck"
 	"tagbus/node"
@@ -54,7 +55,7 @@ func (e *Env) open() (*node.Node, error) {
 		Bus: e.Bus, Backend: e.Transport(e.Backend), Access: g.Access(), Logger: slog.New(slog.DiscardHandler), Folder: e.folder(),
 	})
 	if err != nil {
-		return nil, cli.NameBus(err)
+		return nil, options.NameBus(err)
 	}
 	return n, nil
 }

@@ -43,20 +43,12 @@ var errLate = errors.New("late")
 
 // within returns what f does, or errLate if that takes too long: f goes on then.
 func within[T any](patience time.Duration, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := f()
-		done <- result{value, err}
-	}()
+	done := stuck.Go(f)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case r := <-done:
-		return r.value, r.err
+		return r.Value, r.Err
 	case <-timer.C:
 		var none T
 		return none, errLate
@@ -119,7 +111,7 @@ type bounded struct {
 	directory.Directory
 	bus      string
 	patience time.Duration
-	open     chan look // of the look that was given up; nil: none
+	open     <-chan stuck.Result[[]directory.Entry] // of the look that was given up; nil: none
 }
 
 // Clients implements directory.WithClients.
@@ -131,28 +123,18 @@ func (b *bounded) Clients() directory.Directory {
 	return &bounded{Directory: clients, bus: b.bus, patience: b.patience}
 }
 
-// look is what a List returned.
-type look struct {
-	entries []directory.Entry
-	err     error
-}
-
 // List implements directory.Directory. Threads: one.
 func (b *bounded) List() ([]directory.Entry, error) {
 	done := b.open
 	if done == nil {
-		done = make(chan look, 1)
-		go func() {
-			entries, err := b.Directory.List()
-			done <- look{entries, err}
-		}()
+		done = stuck.Go(b.Directory.List)
 	}
 	timer := time.NewTimer(b.patience)
 	defer timer.Stop()
 	select {
 	case l := <-done:
 		b.open = nil
-		return l.entries, l.err
+		return l.Value, l.Err
 	case <-timer.C:
 		b.open = done
 		return nil, silent(b.bus, b.patience)

@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/options"
 )
 
 // Flags are those of all commands.
@@ -32,7 +33,7 @@ func (f *Flags) Check() error {
 	if f.Timeout <= 0 {
 		return fmt.Errorf("--timeout: got %v, want more than 0", f.Timeout)
 	}
-	return errors.Join(cli.CheckEntries(f.MaxEntries), f.Security.Check(f.Backend))
+	return errors.Join(options.CheckEntries(f.MaxEntries), f.Security.Check(f.Backend))
 }
 
 // BusOf implements cli.BusUser.
@@ -54,6 +55,12 @@ type Busless interface {
 	NeedsBus() bool
 }
 
+// NoBus is what a command embeds that never looks at one.
+type NoBus struct{}
+
+// NeedsBus implements Busless.
+func (NoBus) NeedsBus() bool { return false }
+
 // BusOptional is a Busless command that looks at a bus if one is given.
 type BusOptional interface {
 	// UsesBus reports whether a bus that is given is looked at.
@@ -69,11 +76,27 @@ type BusNamer interface {
 // strange returns the first of some buses that the program cannot open, or "".
 func strange(buses []string) string {
 	for _, bus := range buses {
-		if cli.CheckBus(bus) != nil {
+		if options.CheckBus(bus) != nil {
 			return bus
 		}
 	}
 	return ""
+}
+
+// CheckHead reports what is wrong with --head.
+func CheckHead(n int) error {
+	if n < 0 {
+		return fmt.Errorf("--head: got %d, want 1 or more", n)
+	}
+	return nil
+}
+
+// First returns the rows that --head leaves; 0: all.
+func First[R any](rows []R, head int) []R {
+	if head > 0 {
+		rows = rows[:min(head, len(rows))]
+	}
+	return rows
 }
 
 // ErrNoBus is what is wrong with a command line without a bus.

@@ -76,10 +76,10 @@ func (v *view) frame(width, height int) []string {
 	case v.rows() == 0:
 		lines = append(lines, v.paint(bar, screen.AlignLeft("", width)))
 		lines = append(lines, fitAll(v.nothing(), width, v.height)...)
-	case v.links:
-		lines = append(lines, table(v, linkColumns, v.paths, width, (*overview.Link).Trouble, func(*overview.Link) string { return "" })...)
 	default:
-		lines = append(lines, table(v, instanceColumns, v.parties, width, (*overview.Instance).Trouble, reason)...)
+		t := v.table(width)
+		t[0] = v.paint(bar, screen.AlignLeft(t[0], width))
+		lines = append(lines, t...)
 	}
 	for len(lines) < height-1 {
 		lines = append(lines, "")
@@ -88,9 +88,16 @@ func (v *view) frame(width, height int) []string {
 }
 
 // table returns the titles, and the rows that are on the screen.
+func (v *view) table(width int) []string {
+	if v.links {
+		return table(v, linkColumns, v.paths, width, (*overview.Link).Trouble, func(*overview.Link) string { return "" })
+	}
+	return table(v, instanceColumns, v.parties, width, (*overview.Instance).Trouble, reason)
+}
+
 func table[R any](v *view, columns []column[R], rows []R, width int, trouble func(*R) overview.Trouble, reason func(*R) string) []string {
 	placed := place(columns, rows, width)
-	lines := []string{v.paint(bar, screen.AlignLeft(titles(placed), width))}
+	lines := []string{titles(placed)}
 	shown := visible(v, rows)
 	for i := range shown {
 		r := &shown[i]

@@ -14,6 +14,7 @@ import (
 
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
+	"tagbus/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the frames into testdata")
@@ -24,14 +25,10 @@ func want(t *testing.T, name, got string) {
 	got = strings.ReplaceAll(got, "\x1b", "␛")
 	file := filepath.Join("testdata", name+".txt")
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte(got), 0o600))
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +36,7 @@ type printer struct {
 //     reports, if it lists nothing for the first table or the last; those of tool.Denied of the last table.
 func (p *printer) run(ctx context.Context, tables int) error {
 	v := newView(p.command, "", false)
-	v.plain = true
+	v.plain, v.height = true, math.MaxInt
 	ticker := time.NewTicker(p.command.Interval)
 	defer ticker.Stop()
 	p.look(ctx) // for rates
@@ -113,21 +114,5 @@ func (p *printer) table(v *view) []string {
 	if problem := v.problem(); problem != "" && !p.aside(v) {
 		lines = append(lines, screen.Cut(problem, room))
 	}
-	if v.links {
-		return append(lines, rowsOf(linkColumns, v.paths, p.width, (*overview.Link).Trouble, func(*overview.Link) string { return "" })...)
-	}
-	return append(lines, rowsOf(instanceColumns, v.parties, p.width, (*overview.Instance).Trouble, reason)...)
-}
-
-func rowsOf[R any](columns []column[R], rows []R, width int, trouble func(*R) overview.Trouble, reason func(*R) string) []string {
-	placed := place(columns, rows, width)
-	lines := []string{titles(placed)}
-	for i := range rows {
-		l := row(placed, &rows[i], mark(trouble(&rows[i])), reason(&rows[i]))
-		if width > 0 {
-			l = screen.Cut(l, width)
-		}
-		lines = append(lines, l)
-	}
-	return lines
+	return append(lines, v.table(room)...)
 }

@@ -210,12 +210,32 @@ func digits(n float64) string {
 	}
 }
 
-// FormatNumber returns a number of things: 1 subscriber, 1,234 subscribers.
+// FormatNumber returns a number of things: 1 subscriber, 1,234 subscribers, 2 entries.
 func FormatNumber[T int | int64 | uint64](n T, thing string) string {
-	if n != 1 {
+	switch stem, isY := strings.CutSuffix(thing, "y"); {
+	case n == 1:
+	case isY:
+		thing = stem + "ies"
+	default:
 		thing += "s"
 	}
 	return FormatCount(uint64(n)) + " " + thing
+}
+
+// FormatKnown returns a number as it is, and "" of 0, which is unknown.
+func FormatKnown(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// FormatKnownFigure returns a figure in so many units, as FormatFigure does, and "" of nil, which is unknown.
+func FormatKnownFigure(n *float64, unit float64) string {
+	if n == nil {
+		return ""
+	}
+	return FormatFigure(*n / unit)
 }
 
 // FormatFigure returns n with three digits, and a comma after each three before the point:

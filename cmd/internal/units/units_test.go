@@ -103,17 +103,20 @@ func TestFormat(t *testing.T) {
 
 func TestFormatNumber(t *testing.T) {
 	tests := []struct {
-		name string
-		n    int
-		want string
+		name  string
+		n     int
+		thing string
+		want  string
 	}{
-		{"none are many", 0, "0 subscribers"},
-		{"one is not", 1, "1 subscriber"},
-		{"thousands are grouped", 1234, "1,234 subscribers"},
+		{"none are many", 0, "subscriber", "0 subscribers"},
+		{"one is not", 1, "subscriber", "1 subscriber"},
+		{"thousands are grouped", 1234, "subscriber", "1,234 subscribers"},
+		{"one that ends in y", 1, "entry", "1 entry"},
+		{"several that end in y", 2, "entry", "2 entries"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := units.FormatNumber(test.n, "subscriber"); got != test.want {
+			if got := units.FormatNumber(test.n, test.thing); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

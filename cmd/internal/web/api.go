@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/jsonline"
 	"tagbus/cmd/internal/overview"
-	"tagbus/cmd/internal/stateapi"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -153,7 +153,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // up no other.
 func (a *api) take(r *http.Request, q ask) ([]byte, error) {
 	defer func() { <-a.turn }()
-	return stateapi.Marshal(a.answer(r, q))
+	return jsonline.Marshal(a.answer(r, q))
 }
 
 // answer looks once.
@@ -184,11 +184,8 @@ func (a *api) answer(r *http.Request, q ask) Bus {
 
 func entryOf(row *overview.Row) Entry {
 	e := Entry{
-		Instance: row.Entry.Instance, Name: row.Entry.Name, Role: string(row.Entry.Role), Host: row.Entry.Host, PID: row.Entry.PID,
+		Instance: row.Entry.Instance, Name: row.Entry.Name, Role: string(overview.RoleOf(&row.Entry)), Host: row.Entry.Host, PID: row.Entry.PID,
 		Backend: row.Entry.Backend, Since: row.Entry.Since, State: row.State,
-	}
-	if e.Role == "" {
-		e.Role = string(state.Publisher)
 	}
 	for _, addr := range row.Entry.Addresses {
 		e.Addresses = append(e.Addresses, addr.String())

@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"slices"
 
-	"tagbus/cmd/internal/stateapi"
+	"tagbus/cmd/internal/jsonline"
 )
 
 // frame is what a viewer gets of a look.
@@ -112,7 +112,7 @@ func first[T any](rows []T, compare func(a, b T) int) []T {
 
 // encode returns a frame as an event of the stream.
 func encode(f frame) ([]byte, error) {
-	body, err := stateapi.Marshal(f)
+	body, err := jsonline.Marshal(f)
 	if err != nil {
 		return nil, err
 	}

@@ -26,20 +26,10 @@ func guard(next http.Handler) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			header.Set("Allow", "GET, HEAD")
 			http.Error(w, "the page only shows: GET and HEAD", http.StatusMethodNotAllowed)
-		case fromElsewhere(r):
+		case stateapi.FromElsewhere(r):
 			http.Error(w, "the request comes from a page of another site", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-// fromElsewhere reports whether a page of another site wants something else than to be left
-// for this one. It could not read the answer, but take the places of all viewers.
-func fromElsewhere(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "none", "same-origin":
-		return false
-	}
-	return r.Header.Get("Sec-Fetch-Dest") != "document"
 }

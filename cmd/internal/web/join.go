@@ -35,21 +35,6 @@ func shortSet(s tags.Set) string {
 	return b.String() + "..."
 }
 
-// opposite returns the role of what is connected with a role.
-func opposite(role state.Role) string {
-	switch role {
-	case state.Publisher:
-		return string(state.Subscriber)
-	case state.Subscriber:
-		return string(state.Publisher)
-	case state.Receiver:
-		return string(state.Sender)
-	case state.Sender:
-		return string(state.Receiver)
-	}
-	return ""
-}
-
 // addPeers adds the connections of a process to what is known of their other sides.
 func (m *model) addPeers(p *process) {
 	s, before := p.row.State, byInstance(p.row.Before)
@@ -102,7 +87,7 @@ func filled(n, limit int) figure {
 func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 	s := p.row.State
 	l := &link{from: p, peer: peer{
-		ID: text(key(q)), Name: text(q.Name), Role: opposite(s.Role), Host: text(q.Host), PID: q.PID, Of: 1,
+		ID: text(key(q)), Name: text(q.Name), Role: string(overview.Opposite(s.Role)), Host: text(q.Host), PID: q.PID, Of: 1,
 		Rate: noFigure, Bytes: noFigure, LossNow: noFigure,
 		Queue: noFigure, Queued: noFigure, Lost: state.Lost(q.Losses), Causes: causesOf(q.Losses),
 		Stalled: millis(q.StalledSince), Heard: millis(q.Heard), Trip: q.RoundTrip, LeftOut: q.LeftOut,

@@ -23,6 +23,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/web"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -127,9 +128,7 @@ func TestHeaders(t *testing.T) {
 // TestTheFilesKeepThePolicy: a browser refuses what is inline, and tells no test but this one.
 func TestTheFilesKeepThePolicy(t *testing.T) {
 	html, err := os.ReadFile("static/index.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, bad := range []string{`<script>`, `<style`, ` style=`, ` on\w+=`, `https?://`} {
 		if found := regexp.MustCompile(bad).Find(html); found != nil {
 			t.Errorf("index.html has %q", found)
@@ -141,9 +140,7 @@ func TestTheFilesKeepThePolicy(t *testing.T) {
 	}
 	for _, name := range scripts {
 		text, err := os.ReadFile("static/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		// Text of peers could become elements by these.
 		for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc", "cookie", "setAttribute('style'", "style: "} {
 			if strings.Contains(string(text), bad) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 	"tagbus/internal/sanitize"
@@ -185,11 +184,8 @@ type totals struct {
 func newProcess(row *overview.Row) *process {
 	e, s := &row.Entry, row.State
 	p := &process{
-		ID: e.Instance, Name: text(e.Name), Role: "publisher", Host: text(e.Host), PID: e.PID, Since: millis(e.Since),
+		ID: e.Instance, Name: text(e.Name), Role: text(string(overview.RoleOf(e))), Host: text(e.Host), PID: e.PID, Since: millis(e.Since),
 		Status: unreachable, row: row, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, Refused: noFigure, Queue: noFigure,
-	}
-	if e.Role != directory.Publisher {
-		p.Role = text(string(e.Role))
 	}
 	if len(e.Addresses) > 0 {
 		p.Address = e.Addresses[0].String()

@@ -6,19 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tagbus/cmd/internal/overview"
 )
 
-const (
-	// mostOfAKind is how many troubles of one kind are shown each by itself. One cause can make
-	// hundreds, behind which another one would not be seen.
-	mostOfAKind = 3
-
-	// maxNamed is how many of the others are named.
-	maxNamed = 4
-)
+// mostOfAKind is how many troubles of one kind are shown each by itself. One cause can make
+// hundreds, behind which another one would not be seen.
+const mostOfAKind = 3
 
 // trouble is a row of what needs a look.
 type trouble struct {
@@ -60,18 +54,11 @@ func (m *model) worst() (rows []any, troubles int) {
 
 // more returns the row for troubles of one kind that have none of their own.
 func more(rest []trouble) problem {
-	names := make([]string, 0, maxNamed+1)
-	for i := range rest[:min(len(rest), maxNamed)] {
-		names = append(names, rest[i].name)
-	}
-	if n := len(rest) - len(names); n > 0 {
-		names = append(names, fmt.Sprintf("%d more", n))
-	}
 	status := problemStatus[rest[0].id]
 	if rest[0].id == overview.NoAnswer {
 		status = "unreachable"
 	}
-	return problem{Kind: "problem", Name: fmt.Sprintf("%d more", len(rest)), Status: cmp.Or(status, rest[0].level.String()), Text: strings.Join(names, ", ")}
+	return problem{Kind: "problem", Name: fmt.Sprintf("%d more", len(rest)), Status: cmp.Or(status, rest[0].level.String()), Text: overview.Few(rest, func(t *trouble) string { return t.name })}
 }
 
 // troubles returns all that needs a look: those of one kind as they are to be shown.

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/overview/overviewtest"
+	"tagbus/internal/testkit"
 )
 
 // TestNoKindHidesAnother: the list was cut at eight, and what stood behind twenty monitors that had
@@ -35,13 +36,9 @@ func TestNoKindHidesAnother(t *testing.T) {
 	var names []string
 	for _, w := range f.Worst {
 		text, err := json.Marshal(w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var row struct{ Name, Text string }
-		if err := json.Unmarshal(text, &row); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(text, &row))
 		names = append(names, row.Name)
 		if strings.Contains(row.Text, "HeartbeatTimeout") {
 			t.Errorf("got %q, want the words of the command line", row.Text)
@@ -85,9 +82,7 @@ func TestUnconfirmedMessagesAreAmongTheLosses(t *testing.T) {
 	s.Gone = []state.Peer{{Instance: "M1", Name: "monitor", Unconfirmed: 5, Heard: overviewtest.Noon.Add(-time.Hour), Ended: overviewtest.Noon.Add(-time.Minute)}}
 	m := newModel(o)
 	text, err := json.Marshal(m.losses)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, want := range []string{`"to":"disk","to_id":"S1","cause":"unconfirmed","n":10,"first":`, `"to":"monitor","to_id":"M1","gone":true,"cause":"unconfirmed","n":5,"first":`, `"to":"others","to_id":"","cause":"unconfirmed","n":2`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("got %s, want %s", text, want)

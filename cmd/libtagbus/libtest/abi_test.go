@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
 )
 
@@ -28,14 +29,10 @@ func TestTheABI(t *testing.T) {
 	got := abi(t, clib.Compile(t, "gcc", "abi.so", append([]string{"-std=c11", "-O0", "-fPIC", "-shared", "-fno-eliminate-unused-debug-types"}, clib.Library(t)...)...))
 	path := filepath.Join(clib.Root(t), sources, "abi.txt")
 	if *update {
-		if err := os.WriteFile(path, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(strings.Join(got, "\n")+"\n"), 0o644))
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	var gone []string
 	for _, line := range want {
@@ -58,28 +55,20 @@ func TestTheABI(t *testing.T) {
 func abi(t *testing.T, library string) (lines []string) {
 	t.Helper()
 	file, err := elf.Open(library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	data, err := file.DWARF()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var files []*dwarf.LineFile
 	for r := data.Reader(); ; {
 		e, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if e == nil {
 			break
 		}
 		if e.Tag == dwarf.TagCompileUnit {
 			lineReader, err := data.LineReader(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			files = lineReader.Files()
 			continue
 		}
@@ -136,17 +125,13 @@ func function(t *testing.T, data *dwarf.Data, r *dwarf.Reader, e *dwarf.Entry, n
 			return "void"
 		}
 		typ, err := data.Type(offset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return typ.String()
 	}
 	result, parameters := typeOf(e), []string{}
 	for e.Children {
 		child, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if child.Tag == 0 {
 			break
 		}

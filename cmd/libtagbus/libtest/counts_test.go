@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -39,16 +40,10 @@ func TestCounts(t *testing.T) {
 			var out bytes.Buffer
 			cmd := exec.CommandContext(t.Context(), program, test.way, folder, strconv.Itoa(n), test.options)
 			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.WaitSubscribers(t.Context(), 1, p.Tags()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Start())
+			testkit.Must(t, p.WaitSubscribers(t.Context(), 1, p.Tags()))
 			for i := range uint64(n) {
-				if err := p.PublishContext(t.Context(), 5, binary.LittleEndian.AppendUint64(make([]byte, 0, 8), i+1)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, p.PublishContext(t.Context(), 5, binary.LittleEndian.AppendUint64(make([]byte, 0, 8), i+1)))
 			}
 			if err := p.Drain(t.Context()); err != nil {
 				t.Error(err)
@@ -68,9 +63,7 @@ func TestCounts(t *testing.T) {
 	t.Run("publish, and a kill", func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "bus")
 		n, err := node.Open(node.Config{Bus: folder})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer n.Close()
 		var got, lost, vanished, goodbyes atomic.Uint64
 		ended := make(chan struct{}, 10)
@@ -87,9 +80,7 @@ func TestCounts(t *testing.T) {
 			default:
 			}
 		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		first := make(chan struct{})
 		if _, err := s.Subscribe(tags.Of(5), func(bus.Message) {
 			if got.Add(1) == 1 {
@@ -99,13 +90,9 @@ func TestCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed := exec.CommandContext(t.Context(), program, "publish", folder, "1000000000", "")
-		if err := killed.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, killed.Start())
 		<-first
-		if err := killed.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, killed.Process.Kill())
 		var exit *exec.ExitError
 		if err := killed.Wait(); !errors.As(err, &exit) {
 			t.Errorf("got %v", err)
@@ -125,13 +112,9 @@ func TestCounts(t *testing.T) {
 func openGo(t *testing.T, folder string) *bus.Publisher {
 	t.Helper()
 	n, err := node.Open(node.Config{Bus: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { _ = n.Close() })
 	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(5)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p
 }

@@ -10,21 +10,18 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
 )
 
 // TestEveryExportRecovers: no panic goes through the stack of a program in C.
 func TestEveryExportRecovers(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(clib.Root(t), "cmd/libtagbus/core/*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	exports := 0
 	for _, file := range files {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, d := range tree.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Doc == nil || !strings.Contains(comments(f.Doc), "//export ") {

@@ -40,37 +40,27 @@ func TestFaults(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "bus")
 	proxy := cut.New(t)
 	node, err := node.Open(node.Config{Bus: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer node.Close()
 	p, err := node.NewPublisher(bus.PublisherConfig{
 		Tags: tags.Of(5), Listening: bus.Listening{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Advertise: []netip.AddrPort{proxy.Addr()}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	proxy.Serve(p.Addr().String())
 	for _, way := range []string{"pull", "thread"} {
 		t.Run(way, func(t *testing.T) {
 			var out bytes.Buffer
 			cmd := exec.CommandContext(t.Context(), program, way, folder, strconv.FormatUint(n/2, 10), "--policy block")
 			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.WaitSubscribers(t.Context(), 1, p.Tags()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Start())
+			testkit.Must(t, p.WaitSubscribers(t.Context(), 1, p.Tags()))
 			ctx, cancel := context.WithCancel(t.Context())
 			cuts := make(chan int)
 			go func() { cuts <- cutting(ctx, proxy) }()
 			publishMany(t, p, n/2)
 			cancel()
 			did := <-cuts
-			if err := p.WaitSubscribers(t.Context(), 1, p.Tags()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, p.WaitSubscribers(t.Context(), 1, p.Tags()))
 			publishEnd(t, p)
 			if err := cmd.Wait(); err != nil {
 				t.Fatalf("%v\n%s", err, &out)
@@ -109,9 +99,7 @@ func publishMany(t *testing.T, p *bus.Publisher, n uint64) {
 // publishEnd publishes the message that ends a peer: of 1 byte.
 func publishEnd(t *testing.T, p *bus.Publisher) {
 	t.Helper()
-	if err := p.PublishContext(t.Context(), 5, []byte{0}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.PublishContext(t.Context(), 5, []byte{0}))
 	p.Flush()
 }
 

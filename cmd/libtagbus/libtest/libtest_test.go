@@ -41,9 +41,7 @@ func TestTheHeader(t *testing.T) {
 func TestTheSymbols(t *testing.T) {
 	dir := clib.Build(t)
 	header, err := os.ReadFile(filepath.Join(clib.Root(t), "bindings/c/tagbus.h"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var want []string
 	for _, m := range regexp.MustCompile(`TAGBUS_API [^;(]*?(tagbus_\w+)\(`).FindAllSubmatch(header, -1) {
 		want = append(want, string(m[1])+"@@TAGBUS_0")
@@ -64,9 +62,7 @@ func TestTheSymbols(t *testing.T) {
 func symbols(t *testing.T, library string) (names []string) {
 	t.Helper()
 	out, err := exec.Command(clib.Compiler(t, "nm"), "-D", "--defined-only", library).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		names = append(names, fields[len(fields)-1])

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
 )
 
@@ -20,9 +21,7 @@ func TestWhereTheCoreIs(t *testing.T) {
 	const library, core = "libtagbus.so.0", "libtagbus-core.so"
 	place := func(folder string, link bool, names ...string) string {
 		folder = filepath.Join(dir, folder)
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(folder, 0o755))
 		for _, name := range names {
 			add := os.Link
 			if link {
@@ -33,9 +32,7 @@ func TestWhereTheCoreIs(t *testing.T) {
 				if err == nil {
 					err = os.WriteFile(filepath.Join(folder, name), content, 0o755)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 			}
 		}
 		return folder

@@ -15,6 +15,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/libtagbus/objects"
+	"tagbus/internal/testkit"
 )
 
 func TestCodesOfErrors(t *testing.T) {
@@ -71,15 +72,11 @@ func TestTextsAreInTheWordsOfOptions(t *testing.T) {
 // TestCodesAreThoseOfTheHeader compares with tagbus.h, and the kinds of events, too.
 func TestCodesAreThoseOfTheHeader(t *testing.T) {
 	header, err := os.ReadFile(filepath.Join("..", "..", "..", "bindings", "c", "tagbus.h"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	found := make(map[string]int)
 	for _, m := range regexp.MustCompile(`(?m)^\tTAGBUS_(\w+) = (-?\d+)`).FindAllSubmatch(header, -1) {
 		n, err := strconv.Atoi(string(m[2]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		found[string(m[1])] = n
 	}
 	codes := map[string]objects.Code{

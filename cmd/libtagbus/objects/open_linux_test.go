@@ -12,6 +12,7 @@ import (
 
 	"tagbus/cmd/internal/options"
 	"tagbus/internal/stuck"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/away"
 )
 
@@ -23,14 +24,10 @@ func TestOpenOnAMountThatHangs(t *testing.T) {
 	}
 	m := away.New(t)
 	policy := filepath.Join(m.Path(), "acl.json")
-	if err := os.WriteFile(policy, []byte(`{"rules":[]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(policy, []byte(`{"rules":[]}`), 0o600))
 	m.Goes()
 	var o busOptions
-	if err := options.Read(&o, []string{"--acl", policy}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, options.Read(&o, []string{"--acl", policy}))
 	a, err := o.open(slog.New(slog.DiscardHandler))
 	if late := (*stuck.LateError)(nil); a != nil || !errors.As(err, &late) || late.Note.Path != policy {
 		t.Errorf("got %v and %v, want a *LateError about %s", a, err, policy)

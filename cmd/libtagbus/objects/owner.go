@@ -3,10 +3,12 @@
 package objects
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"tagbus/bus"
+	"tagbus/bus/state"
 	"tagbus/tags"
 )
 
@@ -36,10 +38,10 @@ type Owner struct {
 	used bool // it has a thread, or is about to have one
 }
 
-// open makes an owner.
+// open makes an owner, and returns its handle.
 //
 //   - fill: opens what it is for, with its callback of events.
-func (b *Bus) open(k Kind, onLoop bool, call Callbacks, fill func(o *Owner, onEvent func(bus.Event)) error) (*Owner, error) {
+func (b *Bus) open(k Kind, onLoop bool, call Callbacks, fill func(o *Owner, onEvent func(bus.Event)) error) (Handle, error) {
 	l := b.lib
 	o := &Owner{lib: l, bus: b, kind: k, onLoop: onLoop, call: call, ended: make(chan struct{})}
 	o.bell, o.room = l.Program.NewBell(), l.Program.NewBell()
@@ -47,7 +49,7 @@ func (b *Bus) open(k Kind, onLoop bool, call Callbacks, fill func(o *Owner, onEv
 	if o.handle = l.Table.Put(k, o); o.handle == 0 {
 		l.Program.FreeBell(o.bell)
 		l.Program.FreeBell(o.room)
-		return nil, tooMany
+		return 0, tooMany
 	}
 	l.mu.Lock()
 	if l.working == nil {
@@ -66,16 +68,42 @@ func (b *Bus) open(k Kind, onLoop bool, call Callbacks, fill func(o *Owner, onEv
 		err = fill(o, o.onEvent())
 	}
 	if err == nil {
-		return o, nil
+		return o.handle, nil
 	}
 	if l.Table.Remove(o.handle) {
 		o.forget()
 		close(o.ended)
 	}
+	l.rest(o.handle) // it has no thread yet
+	return 0, err
+}
+
+// rest notes that an owner has no thread.
+func (l *Library) rest(h Handle) {
 	l.mu.Lock()
-	delete(l.working, o.handle) // it has no thread yet
-	l.mu.Unlock()
-	return nil, err
+	defer l.mu.Unlock()
+	delete(l.working, h)
+}
+
+// opened is what an owner has opened.
+type opened interface {
+	Close() error
+	State(ctx context.Context, q state.Question) (state.State, error)
+}
+
+// opened returns what the owner has opened, and its counters; nil: nothing.
+func (o *Owner) opened() (what opened, stats func() any) {
+	switch {
+	case o.pub != nil:
+		return o.pub, func() any { return o.pub.Stats() }
+	case o.sender != nil:
+		return o.sender, func() any { return o.sender.Stats() }
+	case o.subscriber != nil:
+		return o.subscriber, func() any { return o.subscriber.Stats() }
+	case o.receiver != nil:
+		return o.receiver, func() any { return o.receiver.Stats() }
+	}
+	return nil, nil
 }
 
 // onEvent returns what the bus calls for events; nil: nothing.
@@ -123,15 +151,8 @@ func (o *Owner) close() error {
 	subs, used := slices.Clone(o.subs), o.used
 	o.mu.Unlock()
 	var err error
-	switch {
-	case o.pub != nil:
-		err = o.pub.Close()
-	case o.sender != nil:
-		err = o.sender.Close()
-	case o.subscriber != nil:
-		err = o.subscriber.Close()
-	case o.receiver != nil:
-		err = o.receiver.Close()
+	if what, _ := o.opened(); what != nil {
+		err = what.Close()
 	}
 	for _, s := range subs {
 		o.lib.Table.Remove(s.handle)
@@ -140,9 +161,7 @@ func (o *Owner) close() error {
 	}
 	o.post.add(Work{Kind: WorkQuit})
 	if !used { // no thread takes that
-		o.lib.mu.Lock()
-		delete(o.lib.working, o.handle)
-		o.lib.mu.Unlock()
+		o.lib.rest(o.handle)
 	}
 	close(o.ended)
 	o.forget()
@@ -176,9 +195,7 @@ func (l *Library) Work(h Handle, items []Work) int {
 	}
 	n := o.post.take(items)
 	if n > 0 && items[n-1].Kind == WorkQuit {
-		l.mu.Lock()
-		delete(l.working, h)
-		l.mu.Unlock()
+		l.rest(h)
 	}
 	return n
 }

@@ -25,16 +25,12 @@ func (l *Library) OpenPublisher(h Handle, set, options string, call Callbacks) (
 	if err := read(function, options, &flags); err != nil {
 		return 0, err
 	}
-	o, err := b.open(KindPublisher, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
+	return b.open(KindPublisher, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
 		cfg := flags.config(parsed)
 		cfg.OnEvent, cfg.OnReady = onEvent, o.hasRoom
 		o.pub, err = b.node.NewPublisher(cfg)
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	return o.handle, nil
 }
 
 // OpenSender opens a sender.
@@ -56,17 +52,13 @@ func (l *Library) OpenSender(h Handle, set *string, options string, call Callbac
 	if err := read(function, options, &flags); err != nil {
 		return 0, err
 	}
-	o, err := b.open(KindSender, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
+	return b.open(KindSender, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
 		cfg := flags.config(parsed)
 		cfg.OnEvent, cfg.OnReady = onEvent, o.hasRoom
 		o.wanted = parsed
 		o.sender, err = b.node.NewSender(cfg)
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	return o.handle, nil
 }
 
 // Publisher returns the publisher of a handle.
@@ -160,18 +152,15 @@ func (l *Library) ChangeTags(h Handle, set string, add bool) error {
 	if err != nil {
 		return err
 	}
+	function, change := "tagbus_publisher_remove", p.RemoveTags
 	if add {
-		parsed, err := parseTags("tagbus_publisher_add", set)
-		if err != nil {
-			return err
-		}
-		return p.AddTags(parsed)
+		function, change = "tagbus_publisher_add", p.AddTags
 	}
-	parsed, err := parseTags("tagbus_publisher_remove", set)
+	parsed, err := parseTags(function, set)
 	if err != nil {
 		return err
 	}
-	return p.RemoveTags(parsed)
+	return change(parsed)
 }
 
 // WaitSubscribers waits until n subscribers have subscribed, and want the tags.

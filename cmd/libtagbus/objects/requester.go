@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"tagbus/bus"
-	"tagbus/bus/state"
 	"tagbus/cmd/internal/jsonline"
 	"tagbus/tags"
 )
@@ -96,16 +95,8 @@ func (l *Library) Stats(h Handle) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case o.pub != nil:
-		return jsonline.Marshal(o.pub.Stats())
-	case o.sender != nil:
-		return jsonline.Marshal(o.sender.Stats())
-	case o.subscriber != nil:
-		return jsonline.Marshal(o.subscriber.Stats())
-	default:
-		return jsonline.Marshal(o.receiver.Stats())
-	}
+	_, stats := o.opened()
+	return jsonline.Marshal(stats())
 }
 
 // State returns the state of a handle as JSON.
@@ -118,18 +109,8 @@ func (l *Library) State(h Handle, options string) ([]byte, error) {
 	if err := read("tagbus_state", options, &flags); err != nil {
 		return nil, err
 	}
-	var ask func(context.Context, state.Question) (state.State, error)
-	switch {
-	case o.pub != nil:
-		ask = o.pub.State
-	case o.sender != nil:
-		ask = o.sender.State
-	case o.subscriber != nil:
-		ask = o.subscriber.State
-	default:
-		ask = o.receiver.State
-	}
-	s, err := ask(context.Background(), flags.question())
+	what, _ := o.opened()
+	s, err := what.State(context.Background(), flags.question())
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@
 package objects
 
 import (
+	"slices"
+
 	"tagbus/bus"
 )
 
@@ -18,16 +20,12 @@ func (l *Library) OpenSubscriber(h Handle, options string, call Callbacks) (Hand
 		return 0, err
 	}
 	// Its thread is there for the subscriptions with callbacks, too.
-	o, err := b.open(KindSubscriber, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
+	return b.open(KindSubscriber, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
 		cfg := bus.SubscriberConfig{Common: flags.common(), Receiving: flags.receiving()}
 		cfg.OnEvent = onEvent
 		o.subscriber, err = b.node.NewSubscriber(cfg)
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	return o.handle, nil
 }
 
 // Subscribe subscribes.
@@ -75,7 +73,7 @@ func (l *Library) OpenReceiver(h Handle, set, options string, call Callbacks) (H
 	if err := read(function, options, &flags); err != nil {
 		return 0, err
 	}
-	o, err := b.open(KindReceiver, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
+	return b.open(KindReceiver, flags.OnLoop, call, func(o *Owner, onEvent func(bus.Event)) (err error) {
 		cfg := flags.config(parsed)
 		cfg.OnEvent = onEvent
 		s, onBatch := o.subscription(call, &cfg.Subscription)
@@ -90,10 +88,6 @@ func (l *Library) OpenReceiver(h Handle, set, options string, call Callbacks) (H
 		s.sub = o.receiver.Subscription()
 		return s.begin()
 	})
-	if err != nil {
-		return 0, err
-	}
-	return o.handle, nil
 }
 
 // Subscription returns the subscription of a handle.
@@ -130,18 +124,15 @@ func (l *Library) ChangeSubscription(h Handle, set string, add bool) error {
 	if err != nil {
 		return err
 	}
+	function, change := "tagbus_subscription_remove", s.sub.Remove
 	if add {
-		parsed, err := parseTags("tagbus_subscription_add", set)
-		if err != nil {
-			return err
-		}
-		return s.sub.Add(parsed)
+		function, change = "tagbus_subscription_add", s.sub.Add
 	}
-	parsed, err := parseTags("tagbus_subscription_remove", set)
+	parsed, err := parseTags(function, set)
 	if err != nil {
 		return err
 	}
-	return s.sub.Remove(parsed)
+	return change(parsed)
 }
 
 // CloseSubscription ends a subscription. The thread of its owner has the last callback to make.
@@ -174,11 +165,6 @@ func (l *Library) CloseSubscription(h Handle) error {
 	s.release()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i, x := range o.subs {
-		if x == s {
-			o.subs = append(o.subs[:i], o.subs[i+1:]...)
-			break
-		}
-	}
+	o.subs = slices.DeleteFunc(o.subs, func(x *Subscription) bool { return x == s })
 	return nil
 }

@@ -28,9 +28,6 @@ type Command struct {
 	Listen cli.Address `default:"127.0.0.1:8080" placeholder:"ADDR:PORT" help:"Address of the page. Port 0 lets the system pick, and standard error tells. Whoever reaches it sees the bus, so name no address of a network unless others are to. Default ${default}."`
 }
 
-// Check reports what is wrong with the flags together.
-func (c *Command) Check() error { return nil }
-
 const (
 	// patience is how long an instance may take to answer a look, at most: the page shows
 	// one that takes longer as unreachable, and goes on.

@@ -22,6 +22,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/web/serve"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,9 +54,7 @@ func (l *lines) String() string {
 func run(t *testing.T, listen string) (url string, said *lines) {
 	t.Helper()
 	var c serve.Command
-	if err := c.Listen.UnmarshalText([]byte(listen)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Listen.UnmarshalText([]byte(listen)))
 	said = &lines{more: make(chan struct{}, 1)}
 	e := &tool.Env{Flags: &tool.Flags{Bus: t.TempDir(), Timeout: time.Second}, Streams: cli.Streams{Out: io.Discard, Err: said}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,13 +82,9 @@ func TestThePageIsServed(t *testing.T) {
 	url, said := run(t, "127.0.0.1:0")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), "<title>tagbus</title>") {
@@ -103,9 +98,7 @@ func TestThePageIsServed(t *testing.T) {
 func TestAnAddressOfTheNetworkIsWarnedOf(t *testing.T) {
 	url, said := run(t, "0.0.0.0:0")
 	_, port, err := net.SplitHostPort(strings.Trim(strings.TrimPrefix(url, "http://"), "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := "warning: other hosts can reach [::]:" + port + ", and whoever does sees the bus: --listen 127.0.0.1:" + port + " shows it to this host only\n"
 	for !strings.Contains(said.String(), "warning") {
 		<-said.more
@@ -117,14 +110,10 @@ func TestAnAddressOfTheNetworkIsWarnedOf(t *testing.T) {
 
 func TestAnAddressThatIsTaken(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer taken.Close()
 	var c serve.Command
-	if err := c.Listen.UnmarshalText([]byte(taken.Addr().String())); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Listen.UnmarshalText([]byte(taken.Addr().String())))
 	e := &tool.Env{Flags: &tool.Flags{Bus: t.TempDir(), Timeout: time.Second}, Streams: cli.Streams{Out: io.Discard, Err: io.Discard}}
 	defer e.Close()
 	want := "--listen " + taken.Addr().String() + ": address already in use: another program listens there: stop it, or give another port, or 0 for any that is free"
