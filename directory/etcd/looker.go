@@ -76,12 +76,19 @@ func (l *looker) run() {
 	defer timer.Stop()
 	begun := sync.OnceFunc(func() { close(l.first) })
 	defer begun()
+	compare := sync.OnceFunc(func() {
+		if len(l.d.config.Endpoints) > 1 && l.d.around == nil {
+			l.d.compareServers(l.d.ctx)
+			l.d.running.Go(l.d.compareAll)
+		}
+	})
 	for l.d.ctx.Err() == nil {
 		var err error
 		if !l.listed {
 			err = l.list()
 		}
 		if err == nil {
+			compare()
 			begun()
 			err = l.follow()
 			l.d.servers.counts.add(&l.d.servers.counts.restarts)
