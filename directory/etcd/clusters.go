@@ -18,7 +18,7 @@ const severalSource = "clusters:"
 
 // When it is looked whether all servers are of one cluster.
 const (
-	comparePatience = 300 * time.Millisecond // until each of them has answered, which some never do
+	comparePatience = 200 * time.Millisecond // until each of them has answered, which some never do
 	comparePause    = 5 * time.Millisecond   // between requests: connections are being made
 	compareSoon     = 10 * time.Second       // after the first time: all have a connection by then that can
 	compareAgain    = time.Hour
@@ -54,6 +54,7 @@ func (d *Directory) compareServers(ctx context.Context) (one bool) {
 			return err
 		}) // that they do not answer, or refuse, others say
 	}
+	d.several.Store(len(clusters) > 1)
 	switch {
 	case len(clusters) > 1:
 		d.feed.Report(severalSource, fmt.Errorf("%w: %s: programs of one do not find those of another: name the servers of one alone, or have the others join it (tagbus-directory --join)",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
@@ -15,7 +16,9 @@ import (
 // other was asked.
 func TestServersOfSeveralClusters(t *testing.T) {
 	one, other := embedded.Start(t), embedded.Start(t)
-	announceAsOther(t, one, "a")
+	for _, instance := range []string{"a", "b", "c"} {
+		announceAsOther(t, one, instance)
+	}
 	for _, test := range []struct {
 		name      string
 		endpoints []string
@@ -29,7 +32,11 @@ func TestServersOfSeveralClusters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		began := time.Now()
 		_, err = d.List()
+		if took := time.Since(began); test.several && took > 3*time.Second { // it waited for a change that the other has
+			t.Errorf("%s: List took %v", test.name, took)
+		}
 		if errors.Is(err, etcd.ErrSeveral) != test.several {
 			t.Errorf("%s: got %v, want that they are of several clusters: %t", test.name, err, test.several)
 		}

@@ -184,7 +184,7 @@ const askAgain = 50 * time.Millisecond
 //   - Errors: *ServerError, if nothing else has told that problem.
 func (l *looker) catchUp() error {
 	d := l.d
-	if l.isLost() {
+	if l.isLost() || d.several.Load() {
 		return nil
 	}
 	var revision int64
