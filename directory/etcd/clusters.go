@@ -18,7 +18,7 @@ const severalSource = "clusters:"
 
 // When it is looked whether all servers are of one cluster.
 const (
-	comparePatience = 200 * time.Millisecond // until each of them has answered, which some never do
+	comparePatience = 300 * time.Millisecond // until each of them has answered, which some never do
 	comparePause    = 5 * time.Millisecond   // between requests: connections are being made
 	compareSoon     = 10 * time.Second       // after the first time: all have a connection by then that can
 	compareAgain    = time.Hour
