@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -31,6 +32,7 @@ type Directory struct {
 	ctx     context.Context // ends with the first Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	several atomic.Bool   // the servers are of several clusters, whose revisions have nothing in common
 	dirty   chan struct{} // there is something to write
 	leased  chan struct{} // there is a new lease
 	settled chan struct{} // closed when the first Close has withdrawn all

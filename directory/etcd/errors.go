@@ -26,6 +26,10 @@ var (
 	// ErrTooLarge is matched by every *TooLargeError.
 	ErrTooLarge = errors.New("directory/etcd: entry too large")
 
+	// ErrSeveral is reported when the servers of a Config are of several clusters: each has
+	// entries of its own.
+	ErrSeveral = errors.New("directory/etcd: the servers are of several clusters")
+
 	// ErrDamaged is reported for a key below the prefix whose name or value is no entry.
 	ErrDamaged = errors.New("directory/etcd: not an entry")
 

@@ -76,12 +76,19 @@ func (l *looker) run() {
 	defer timer.Stop()
 	begun := sync.OnceFunc(func() { close(l.first) })
 	defer begun()
+	compare := sync.OnceFunc(func() {
+		if len(l.d.config.Endpoints) > 1 && l.d.around == nil {
+			l.d.compareServers(l.d.ctx)
+			l.d.running.Go(l.d.compareAll)
+		}
+	})
 	for l.d.ctx.Err() == nil {
 		var err error
 		if !l.listed {
 			err = l.list()
 		}
 		if err == nil {
+			compare()
 			begun()
 			err = l.follow()
 			l.d.servers.counts.add(&l.d.servers.counts.restarts)
@@ -177,7 +184,7 @@ const askAgain = 50 * time.Millisecond
 //   - Errors: *ServerError, if nothing else has told that problem.
 func (l *looker) catchUp() error {
 	d := l.d
-	if l.isLost() {
+	if l.isLost() || d.several.Load() {
 		return nil
 	}
 	var revision int64

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package offers says which publishers there are while none of them has the wanted tags, and
 // which receivers, or that there is no sender.
 package offers
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
 	"tagbus/internal/backoff"
 	"tagbus/tags"
@@ -114,8 +118,13 @@ func tell(c *cli.Console, d directory.Directory, done <-chan struct{}, s search)
 	}
 }
 
-// answers reports whether a directory answers. What is not there is not known of one that does not.
+// answers reports whether a directory answers. What is not there is not known of one that does not,
+// except of a folder that is missing: it has nothing.
 func answers(d directory.Directory) bool {
 	reporter, ok := d.(directory.StatsReporter)
-	return !ok || reporter.Stats().Up
+	if !ok || reporter.Stats().Up {
+		return true
+	}
+	_, err := d.List()
+	return errors.Is(err, file.ErrVanished)
 }

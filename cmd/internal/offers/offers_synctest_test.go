@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package offers
 
 import (
@@ -15,6 +17,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
 	"tagbus/tags"
 )
@@ -134,8 +137,11 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 // unanswered is a directory that answers when the test has it do so.
 type unanswered struct {
 	directory.Directory
-	up atomic.Bool
+	up  atomic.Bool
+	err error // of List
 }
+
+func (d *unanswered) List() ([]directory.Entry, error) { return nil, d.err }
 
 func (d *unanswered) Stats() directory.Stats { return directory.Stats{Up: d.up.Load()} }
 
@@ -160,6 +166,27 @@ func TestNothingIsSaidOfABusWhoseDirectoryDoesNotAnswer(t *testing.T) {
 		}
 		if got := out.String(); strings.Count(got, "the bus has no publisher") != 1 {
 			t.Errorf("of a bus that is empty: got %q, want that it has no publisher, once", got)
+		}
+	})
+}
+
+func TestABusWhoseFolderIsMissingIsEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out said
+		console := cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal})
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			Tell(console, new(beside), &unanswered{err: &file.PathError{Err: file.ErrVanished}}, tags.Of(7), done)
+		}()
+		time.Sleep(2 * interval)
+		close(done)
+		<-ended
+		if err := console.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := out.String(); strings.Count(got, "the bus has no publisher") != 1 {
+			t.Errorf("got %q, want that it has no publisher, once", got)
 		}
 	})
 }

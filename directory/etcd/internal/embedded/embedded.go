@@ -93,6 +93,7 @@ func (s *Server) Start() {
 	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.InitialClusterToken = s.folder // of which the id of the cluster is made
 	c.TickMs, c.ElectionMs = 10, 100
 	c.UnsafeNoFsync, c.BcryptCost = true, 4 // the least: passwords are no secrets here
 	c.QuotaBackendBytes = s.quota
