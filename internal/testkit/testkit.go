@@ -41,8 +41,8 @@ func All() bool {
 func DependsOnTree() { _ = os.Getenv("TAGBUS_TREE") }
 
 // Must ends a test that cannot go on after an error.
-func Must(tb testing.TB, err error) {
-	if err != nil { // Helper only here: it takes a while
+func Must(tb testing.TB, err error) { //nolint:thelper // Helper takes a while, and may be called once per message
+	if err != nil {
 		tb.Helper()
 		tb.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/pty"
-
-	"golang.org/x/sys/unix"
 )
 
 // console is a pseudo-terminal of 80 x 24 with a program on it.

@@ -26,7 +26,7 @@ func Open(tb testing.TB) (screen, program *os.File) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { screen.Close() })
+	tb.Cleanup(func() { _ = screen.Close() })
 	raw, err := screen.SyscallConn()
 	if err != nil {
 		tb.Fatal(err)
@@ -45,7 +45,7 @@ func Open(tb testing.TB) (screen, program *os.File) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { program.Close() })
+	tb.Cleanup(func() { _ = program.Close() })
 	return screen, program
 }
 

@@ -51,8 +51,8 @@ func Write(tb testing.TB, path string, h recording.Header, cfg recording.Config,
 
 // Read returns what is in a file. A record is valid until the next one.
 func Read(tb testing.TB, path string) iter.Seq[recording.Record] {
+	tb.Helper()
 	return func(yield func(recording.Record) bool) {
-		tb.Helper()
 		r, err := recording.Open(path)
 		testkit.Must(tb, err)
 		defer func() { testkit.Must(tb, r.Close()) }()
