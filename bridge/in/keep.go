@@ -38,7 +38,8 @@ type keeper struct {
 // keep begins to keep a position.
 func keep(file *placeFile, now place, problem func(error)) *keeper {
 	k := &keeper{file: file, path: file.path, now: now, problem: problem, end: make(chan bool, 1), done: make(chan error, 1)}
-	go func() { k.done <- k.run() }()
+	stored := k.at() // here: the goroutine may begin after all was published
+	go func() { k.done <- k.run(stored) }()
 	return k
 }
 
@@ -116,9 +117,11 @@ func (k *keeper) close(all bool) error {
 }
 
 // run stores what was sent.
-func (k *keeper) run() error {
+//
+//   - stored: what the file has.
+func (k *keeper) run(stored place) error {
 	defer k.file.close()
-	stored, failing := k.at(), false
+	failing := false
 	sending, sent := stored, true
 	var due map[link]uint64
 	look := time.NewTicker(keepEvery)
