@@ -134,7 +134,7 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 		p.await(fmt.Sprintf("lost [^ ]*:%d ", subs[killed].cmd.Process.Pid))
 	}
 	left := slices.Delete(slices.Clone(subs), killed, killed+1)
-	b.end(1) // it has just lost one
+	b.end(0, 1) // 1 if it has lost one just now, and not long ago, as on a machine that is busy
 	restarted := startPublisher(t, dir, 200, len(left))
 	for _, s := range left {
 		s.await(fmt.Sprintf("subscribed .*:%d ", restarted.cmd.Process.Pid))

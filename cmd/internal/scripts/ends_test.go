@@ -167,7 +167,7 @@ func TestTheTerminalGoesAway(t *testing.T) {
 	file := filepath.Join(dir, "run.tbr")
 	policy := filepath.Join(dir, "policy.json")
 	testkit.Must(t, os.WriteFile(policy, []byte(`{"rules": [{"who": "anonymous", "publish": "*", "subscribe": "*", "describe": "*"}]}`), 0o600))
-	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1", "--verify", "--until-goodbye")
+	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1", "--verify", "--until-goodbye", "--heartbeat-timeout", "10m")
 	publisher := onConsole(t, "publisher", "--bus", dir, "--tags", "1", "--emulate", "16", "--rate", "1k", "--acl", policy)
 	publisher.await(0, "publishes on")
 	recorder := onConsole(t, "sh", "-c", `"$@"; exit $?`, "sh", "tagbus", "--bus", dir, "record", "1", file)

@@ -189,7 +189,7 @@ func TestThreeMembers(t *testing.T) {
 	bAt, cData := freeAddress(t), t.TempDir()
 	b := start(t, member.Config{Data: t.TempDir(), Listen: bAt, Name: "b", Join: join})
 	c := start(t, member.Config{Data: cData, Listen: freeAddress(t), Name: "c", Join: join})
-	refused(t, member.Config{Data: t.TempDir(), Listen: freeAddress(t), Name: "a", Join: join}, member.ErrTaken, "tagbus-directory remove a")
+	refusedBefore(soon(t), t, member.Config{Data: t.TempDir(), Listen: freeAddress(t), Name: "a", Join: join}, member.ErrTaken, "tagbus-directory remove a")
 
 	client, err := member.Dial(join[1:], member.TLS{})
 	if err != nil {
@@ -264,5 +264,5 @@ func TestAFolderOfAnotherDirectory(t *testing.T) {
 	data := t.TempDir()
 	closed(t, start(t, member.Config{Data: data, Listen: freeAddress(t), Name: "a"}))
 	other := start(t, member.Config{Data: t.TempDir(), Listen: freeAddress(t), Name: "b"})
-	refused(t, member.Config{Data: data, Join: []string{other.Clients()}}, member.ErrForeign, "clear the folder to join the other directory")
+	refusedBefore(soon(t), t, member.Config{Data: data, Join: []string{other.Clients()}}, member.ErrForeign, "clear the folder to join the other directory")
 }
