@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// writeTable writes a row for each package, one for bus with its internal packages
-// and one for all.
+// writeTable writes a row for each package, one for bus with its internal packages,
+// one for the commands and one for all.
 func writeTable(out io.Writer, all []*unit) {
 	fmt.Fprintln(out, "Files and their lines are those without tests. Documented are exported names,")
 	fmt.Fprintln(out, "tests / code are lines, external the share of tests that see only what is exported.")
@@ -20,8 +20,8 @@ func writeTable(out io.Writer, all []*unit) {
 	for _, u := range all {
 		writeRow(out, u, u.name)
 	}
-	whole := sum(all, func(u *unit) bool { return u.name == "bus" || strings.HasPrefix(u.name, "bus/internal/") })
-	writeRow(out, whole, "**bus and bus/internal**")
+	writeRow(out, sum(all, within("bus", "bus/internal/")), "**bus and bus/internal**")
+	writeRow(out, sum(all, within("cmd", "cmd/")), "**cmd**")
 	writeRow(out, sum(all, func(*unit) bool { return true }), "**all**")
 }
 
@@ -37,6 +37,11 @@ func writeShape(out io.Writer, s *shape) {
 	for _, t := range s.types[:min(largeTypes, len(s.types))] {
 		fmt.Fprintf(out, "| %s | %d | %d |\n", t.name, t.fields, t.methods)
 	}
+}
+
+// within returns a function that reports whether a unit is the package of a name, or in a folder.
+func within(name, folder string) func(*unit) bool {
+	return func(u *unit) bool { return u.name == name || strings.HasPrefix(u.name, folder) }
 }
 
 func sum(all []*unit, of func(*unit) bool) *unit {
