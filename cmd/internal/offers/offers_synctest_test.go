@@ -145,13 +145,30 @@ func (d *unanswered) List() ([]directory.Entry, error) { return nil, d.err }
 
 func (d *unanswered) Stats() directory.Stats { return directory.Stats{Up: d.up.Load()} }
 
+// telling has Tell look at a bus without publishers. end ends it, and checks that it has said that once.
+func telling(t *testing.T, d directory.Directory) (out *said, end func()) {
+	t.Helper()
+	out = new(said)
+	console := cli.NewConsole("subscriber", out, cli.Log{LogFormat: cli.LogJournal})
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() { defer close(ended); Tell(console, new(beside), d, tags.Of(7), done) }()
+	return out, func() {
+		t.Helper()
+		close(done)
+		<-ended
+		if err := console.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := out.String(); strings.Count(got, "the bus has no publisher") != 1 {
+			t.Errorf("got %q, want that the bus has no publisher, once", got)
+		}
+	}
+}
+
 func TestNothingIsSaidOfABusWhoseDirectoryDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out said
 		d := new(unanswered)
-		console := cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal})
-		done, ended := make(chan struct{}), make(chan struct{})
-		go func() { defer close(ended); Tell(console, new(beside), d, tags.Of(7), done) }()
+		out, end := telling(t, d)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if got := out.String(); got != "" {
@@ -159,35 +176,15 @@ func TestNothingIsSaidOfABusWhoseDirectoryDoesNotAnswer(t *testing.T) {
 		}
 		d.up.Store(true)
 		time.Sleep(2 * interval)
-		close(done)
-		<-ended
-		if err := console.Close(); err != nil {
-			t.Error(err)
-		}
-		if got := out.String(); strings.Count(got, "the bus has no publisher") != 1 {
-			t.Errorf("of a bus that is empty: got %q, want that it has no publisher, once", got)
-		}
+		end()
 	})
 }
 
 func TestABusWhoseFolderIsMissingIsEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out said
-		console := cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal})
-		done, ended := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(ended)
-			Tell(console, new(beside), &unanswered{err: &file.PathError{Err: file.ErrVanished}}, tags.Of(7), done)
-		}()
+		_, end := telling(t, &unanswered{err: &file.PathError{Err: file.ErrVanished}})
 		time.Sleep(2 * interval)
-		close(done)
-		<-ended
-		if err := console.Close(); err != nil {
-			t.Error(err)
-		}
-		if got := out.String(); strings.Count(got, "the bus has no publisher") != 1 {
-			t.Errorf("got %q, want that it has no publisher, once", got)
-		}
+		end()
 	})
 }
 
