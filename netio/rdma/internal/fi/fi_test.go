@@ -69,7 +69,7 @@ func TestInfo(t *testing.T) {
 func TestConnect(t *testing.T) {
 	c := connect(t, false)
 	defer c.close(t)
-	if !bytes.HasPrefix(c.asked, []byte("the question")) || !bytes.HasPrefix(c.given, []byte("the answer")) {
+	if !bytes.HasPrefix(c.asked, []byte(question)) || !bytes.HasPrefix(c.given, []byte("the answer")) {
 		t.Errorf("data of the connection: got %q and %q, want the question and the answer", c.asked, c.given)
 	}
 	if c.addr.Port() == 0 || c.addr.Addr() != loopback().Addr() {
