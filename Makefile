@@ -18,7 +18,7 @@ export HOURS
 # The tests that do more with TAGBUS_TESTS=all.
 LIMITS := ^(Test(Publisher|Subscriber)_noSliceWorksLong|TestPublisher_(heapStaysWithinItsBounds|manySubscribersOfRandomHalves)|TestRecordingOfAReplay)$$
 
-NATS_SERVER := scripts/pinned.sh bridge/tools github.com/nats-io/nats-server/v2
+NATS_SERVER := scripts/pinned.sh bench github.com/nats-io/nats-server/v2
 
 # Programs carry the commit they were built from. In a copy that git cannot
 # read (no git, another owner) the build would fail instead of leaving it out.
@@ -134,7 +134,7 @@ soak: ## a whole bus with faults that never rest, for HOURS (0.05, three minutes
 	go run ./test/faults/soak -hours $(if $(filter file,$(origin HOURS)),0.05,$(HOURS)) $(if $(SEED),-seed $(SEED)) $(if $(KEEP),-keep $(KEEP))
 
 house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
-	@go -C tools run ./house ..
+	@GOWORK=off go -C tools run ./house ..
 
 lint: ## golangci-lint as pinned in tools/go.mod (the first run builds it), all parts of it
 	@scripts/lint.sh

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 needs_linux='undefined: this_needs_Linux__'
 
-go -C tools build -o ../bin/typecheck ./typecheck
+GOWORK=off go -C tools build -o ../bin/typecheck ./typecheck
 for system in darwin/arm64 windows/amd64 linux/386 linux/arm linux/arm64 linux/riscv64 linux/s390x; do
   # A package that has no file for a system has no types that could be wrong; a package that imports it does not build.
   GOOS=${system%/*} GOARCH=${system#*/} go list -deps ./... >/dev/null

@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # go build takes a copy instead of the module, of which one file is another: the list of linters.
-source=$(go -C tools mod download -json $module | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+source=$(GOWORK=off go -C tools mod download -json $module | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
 cp -r "$source" "$work/linter"
 chmod -R u+w "$work/linter"
 awk -v imports="\"$module/pkg/golinters/" '
@@ -25,5 +25,5 @@ awk -v imports="\"$module/pkg/golinters/" '
 ' .golangci.yml "$source/$list" >"$work/linter/$list"
 cp tools/go.mod tools/go.sum "$work/"
 go mod edit -replace "$module=$work/linter" "$work/go.mod"
-go -C tools build -modfile="$work/go.mod" -ldflags '-s -w' -o ../bin/ "$module/cmd/golangci-lint"
+GOWORK=off go -C tools build -modfile="$work/go.mod" -ldflags '-s -w' -o ../bin/ "$module/cmd/golangci-lint"
 echo "$PWD/bin/golangci-lint"

@@ -82,7 +82,7 @@ libraries() {
   # Without traces of the folder where it was built.
   OUT=$lib CC=$cc GOOS=linux GOARCH=$ARCH GOFLAGS="${GOFLAGS:-} ${build[*]}" LDFLAGS="-X tagbus/internal/build.release=$VERSION" \
     CFLAGS="-g0 -ffile-prefix-map=$PWD=. -Wl,-s -Wl,-z,relro,-z,now" scripts/lib.sh etcd
-  glibc=$(go -C tools run ./wheel glibc "$lib"/libtagbus*.so.0 "$lib"/libtagbus-core*.so)
+  glibc=$(GOWORK=off go -C tools run ./wheel glibc "$lib"/libtagbus*.so.0 "$lib"/libtagbus-core*.so)
   for packager in deb rpm; do
     of_library "$packager"
     sed -e "s|^libdir=.*|libdir=$LIBDIR|" -e "s|^includedir=.*|includedir=/usr/include|" -e '/^#/d' "$lib/pkgconfig/tagbus.pc" >"$lib/$packager.pc"
@@ -90,9 +90,9 @@ libraries() {
   package nfpm-lib
   package nfpm-lib-etcd
   package nfpm-lib-dev
-  go -C tools run ./wheel make "$VERSION" "$ARCH" "$PWD/bindings/python" "$lib" "$dist" "$PWD/LICENSE" "$PWD/NOTICE" "$dist/LICENSES"
+  GOWORK=off go -C tools run ./wheel make "$VERSION" "$ARCH" "$PWD/bindings/python" "$lib" "$dist" "$PWD/LICENSE" "$PWD/NOTICE" "$dist/LICENSES"
   if ! compgen -G "$dist/python3-tagbus*" >/dev/null; then
-    go -C tools run ./wheel metadata "$VERSION" "$PWD/bindings/python" >"$lib/METADATA"
+    GOWORK=off go -C tools run ./wheel metadata "$VERSION" "$PWD/bindings/python" >"$lib/METADATA"
     package nfpm-python
   fi
 }
@@ -102,9 +102,9 @@ nfpm=$(scripts/pinned.sh tools/release github.com/goreleaser/nfpm/v2/cmd/nfpm)
 go run ./cmd/internal/pages "$dist/pages" "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
 go -C bridge run ./cmd/internal/pages "$dist/pages-bridge" "$VERSION" "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
 gzip -n -9 "$dist"/pages/man/*.1 "$dist"/pages-bridge/man/*.1
-go -C tools run ./licences .. ./cmd/publisher ./cmd/subscriber ./cmd/tagbus >"$dist/LICENSES"
-go -C tools run ./licences ../directory/etcd ./cmd/... >"$dist/LICENSES-etcd"
-go -C tools run ./licences ../bridge ./cmd/tagbus-bridge >"$dist/LICENSES-bridge"
+GOWORK=off go -C tools run ./licences .. ./cmd/publisher ./cmd/subscriber ./cmd/tagbus >"$dist/LICENSES"
+GOWORK=off go -C tools run ./licences ../directory/etcd ./cmd/... >"$dist/LICENSES-etcd"
+GOWORK=off go -C tools run ./licences ../bridge ./cmd/tagbus-bridge >"$dist/LICENSES-bridge"
 mkdir -p "$dist/docs/adr"
 cp docs/*.md docs/*.png docs/*.svg "$dist/docs/"
 cp docs/adr/*.md "$dist/docs/adr/"

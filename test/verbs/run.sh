@@ -99,7 +99,7 @@ strict=()
 if [ "${CI:-}" = true ]; then
   strict=(-strict)
 fi
-go -C tools build -o ../bin/testreport ./testreport
+GOWORK=off go -C tools build -o ../bin/testreport ./testreport
 while IFS=$'\t' read -r number _ name; do
   touch "$work/$number.out"
   go tool test2json -p "$name" <"$work/$number.out"

@@ -5,7 +5,7 @@
 // Command bridge measures what tagbus-bridge writes into a durable log beside what the engine's own client
 // writes, asynchronously, of the same bytes to the same server.
 //
-//	go run ./cmd/bridge -bridge ../bin/tagbus-bridge -nats-server $(../scripts/pinned.sh bridge/tools github.com/nats-io/nats-server/v2)
+//	go run ./cmd/bridge -bridge ../bin/tagbus-bridge -nats-server $(../scripts/pinned.sh bench github.com/nats-io/nats-server/v2)
 //
 // Both take turns, each time with an empty log. The publisher on the bus, the bridge, the client and the server are a process
 // each. A rate is that of messages from the first one published until the server has stored the last one; until the client, or the

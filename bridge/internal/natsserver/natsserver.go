@@ -27,26 +27,26 @@ type Server struct {
 	URL  string // with which clients dial it
 }
 
-// program returns the path of the server's program, which tools/go.mod pins.
+// program returns the path of the server's program, which bench/go.mod pins.
 var program = sync.OnceValues(func() (string, error) {
 	_, here, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(here) { // with -trimpath: tests run in the folder of their package
 		here, _ = os.Getwd()
 	}
 	for dir := here; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		mod := filepath.Join(dir, "tools", "go.mod")
+		mod := filepath.Join(dir, "bench", "go.mod")
 		if text, err := os.ReadFile(mod); err != nil || !strings.Contains(string(text), "nats-server") {
 			continue
 		}
 		return build(filepath.Dir(mod))
 	}
-	return "", fmt.Errorf("no tools/go.mod with nats-server above %s", here)
+	return "", fmt.Errorf("no bench/go.mod with nats-server above %s", here)
 })
 
-// build builds the program of the module tools, unless it is there. The tests of several packages begin at the
+// build builds the program of the module bench, unless it is there. The tests of several packages begin at the
 // same time, and one of them builds for all. Without cgo it is the same program under the race detector.
-func build(tools string) (path string, err error) {
-	lock, err := os.Open(tools) // the go command locks the file
+func build(module string) (path string, err error) {
+	lock, err := os.Open(module) // the go command locks the file
 	if err != nil {
 		return "", err
 	}
@@ -54,10 +54,10 @@ func build(tools string) (path string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	path = filepath.Join(tools, "..", "..", "bin", "nats-server")
+	path = filepath.Join(module, "..", "bin", "nats-server")
 	// go tool would compile the standard library once more: it takes no -trimpath from GOFLAGS.
 	command := exec.Command("go", "build", "-o", path, "github.com/nats-io/nats-server/v2")
-	command.Dir = tools
+	command.Dir = module
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Stderr = os.Stderr
 	return path, command.Run()
