@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -81,7 +82,7 @@ func publishAll(p *bus.Publisher, messages []bus.Message, batch bool) (err error
 // churn subscribes and unsubscribes, and checks each time that the messages
 // follow each other from the first on.
 func churn(t *testing.T, s *subscriber, set tags.Set, received *atomic.Int64) {
-	for range 50 {
+	for range testkit.Fewer(50) {
 		last := make(map[tags.Tag]uint64)
 		got := make(chan struct{}, 1)
 		sub, err := s.Subscribe(set, func(m bus.Message) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/memnet"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -33,8 +34,8 @@ func TestSubscriber_gapsOfManyTagsAreMerged(t *testing.T) {
 		tags   uint64
 		rounds int
 	}{
-		{"drop-newest", 20_000, 20},
-		{"latest", manyTags, 3},
+		{"drop-newest", uint64(testkit.Fewer(20_000)), 20},
+		{"latest", uint64(testkit.Fewer(manyTags)), 3},
 	}
 	for _, test := range tests {
 		t.Run(test.policy, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -130,7 +131,7 @@ func TestSubscription_resubscribingUnderLoadIsExact(t *testing.T) {
 			}
 		}
 		stop := publishInTurn(t, p, all)
-		for i := range 20 {
+		for i := range testkit.Fewer(20) {
 			pass(time.Duration(i*37%50) * time.Millisecond)
 			b.net.Reset(anyPort(p.host), anyPort(s.host))
 			pass(300 * time.Millisecond)

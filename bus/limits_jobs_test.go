@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -165,7 +166,7 @@ func TestPublisher_changesOfMasksAreWorkedOnInSlices(t *testing.T) {
 // TestSubscription_thatChangesGoesOnWithTheTagsOfBothSets while its tags move, with
 // ranges and with masks.
 func TestSubscription_thatChangesGoesOnWithTheTagsOfBothSets(t *testing.T) {
-	const known = 20_000
+	known := testkit.Fewer(20_000)
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, test := range []struct {
 		name string

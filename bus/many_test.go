@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -34,7 +35,7 @@ func TestSubscription_changesSetsWhilePublishing(t *testing.T) {
 			changing.Go(func() { changeAgain(t, s, tags.Of(4), i) })
 		}
 		changing.Go(func() { // tag 5 is never published: it only moves the others about
-			for range 50 {
+			for range testkit.Fewer(50) {
 				if err := p.RemoveTags(tags.Of(5)); err != nil {
 					t.Error(err)
 				}
@@ -75,7 +76,7 @@ func changeAgain(t *testing.T, s *subscriber, kept tags.Set, first tags.Tag) {
 		t.Error(err)
 		return
 	}
-	for i := range tags.Tag(50) {
+	for i := range tags.Tag(testkit.Fewer(50)) {
 		set := tags.Of((first+i)%4, (first+i+1)%4)
 		mu.Lock()
 		for tag := range set.All() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -30,7 +31,7 @@ func TestPublisher_Publish_aRefusedTryTakesNoRoomFromOthers(t *testing.T) {
 		done := make(chan struct{})
 		go func() { // time goes on only when it has ended
 			defer close(done)
-			for range 1_000_000 {
+			for range testkit.Fewer(1_000_000) {
 				if err := p.Publish(1, make([]byte, 900)); !errors.Is(err, bus.ErrNoResources) {
 					t.Errorf("publish to a full subscriber: got %v, want ErrNoResources", err)
 					return

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -91,7 +92,8 @@ func joinWhilePublishing(t *testing.T, streams int) {
 		must(t, sub.Wait(t.Context()))
 		return sub, c
 	}
-	const joiners, rounds = 4, 10
+	const joiners = 4
+	rounds := testkit.Fewer(10)
 	var received [joiners]*replayed
 	for i := range joiners {
 		s := b.subscriber(bus.SubscriberConfig{})

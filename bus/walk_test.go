@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/testkit"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -13,7 +14,7 @@ import (
 // TestPublisher_aLookForUnpublishedTagsIsWork: each of them is a look-up in the map of the known
 // ones, however few of these the set has.
 func TestPublisher_aLookForUnpublishedTagsIsWork(t *testing.T) {
-	const known, unknown = 60_000, 50_000
+	known, unknown := testkit.Fewer(60_000), testkit.Fewer(50_000)
 	for _, test := range []struct {
 		name string
 		ask  func(p *publisher, s *lean, set tags.Set)
@@ -22,17 +23,17 @@ func TestPublisher_aLookForUnpublishedTagsIsWork(t *testing.T) {
 		{"subscribe", func(_ *publisher, s *lean, set tags.Set) {
 			s.ask(t, subscription.Subscribe{ID: 1}, set)
 			s.take(t)
-		}, unknown},
+		}, uint64(unknown)},
 		{"subscribe and replay", func(_ *publisher, s *lean, set tags.Set) {
 			s.ask(t, subscription.Subscribe{ID: 1, Replay: 1}, set)
 			s.take(t)
-		}, 2 * unknown},
+		}, uint64(2 * unknown)},
 		{"subscribe and unsubscribe", func(_ *publisher, s *lean, set tags.Set) {
 			s.ask(t, subscription.Subscribe{ID: 1}, set)
 			s.take(t)
 			s.send(t, &subscription.Unsubscribe{ID: 1})
 			s.take(t)
-		}, 2 * unknown},
+		}, uint64(2 * unknown)},
 		{"drain", func(p *publisher, s *lean, set tags.Set) {
 			s.ask(t, subscription.Subscribe{ID: 1}, set)
 			s.take(t)
@@ -41,13 +42,13 @@ func TestPublisher_aLookForUnpublishedTagsIsWork(t *testing.T) {
 			s.take(t) // the goodbye
 			s.send(t, &subscription.Goodbye{})
 			must(t, <-drained)
-		}, 2 * unknown},
+		}, uint64(2 * unknown)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBed(t)
 			p := b.used(known, bus.PublisherConfig{Sending: bus.Sending{CacheMessages: 1}})
 			s := b.lean(p, "subscriber")
-			test.ask(p, s, tagRange(t, known, known+unknown-1))
+			test.ask(p, s, tagRange(t, tags.Tag(known), tags.Tag(known+unknown-1)))
 			if steps, _ := bus.WorkOf(p.Publisher); steps < test.want {
 				t.Errorf("got %d steps for %d looks", steps, test.want)
 			}

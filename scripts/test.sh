@@ -7,6 +7,8 @@
 #   SCRIPTS=each     of the end-to-end tests of the programs only those that start each
 #                    program once (cmd/internal/scripts/testdata/each-program.list), which
 #                    is what runs over libfabric unless it is SCRIPTS=all
+#   RACED=apart      not what race.sh tests too, unless the tests do something else there: for
+#                    where both run
 # With CI=true a skip fails the run unless scripts/allowed-skips.txt lists its
 # reason: on the machine that decides, nothing may be left untested unseen.
 # Up to three tests that failed run once more, alone, unless it was a data race, a
@@ -15,6 +17,7 @@
 # none again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+root=$PWD
 
 strict=()
 if [ "${CI:-}" = true ]; then
@@ -60,10 +63,15 @@ if [ "${CI:-}" = true ]; then vet=(-vet=off); fi
 run() { go test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"; }
 # Two parts are modules of their own, so that users of this one need none of what they need.
 # Their tests do the usual here: make members has the rest of the first, which waits for minutes.
-# other MODULE FLAG... tests one of them.
+# other MODULE tests one of them; other MODULE FLAG... what the flags name.
 other() {
   local module=$1
   shift
+  if [ $# = 0 ]; then
+    mapfile -t < <(cd "$module" && selected)
+    some "${MAPFILE[@]}" || return
+    set -- "${args[@]}" "${MAPFILE[@]}"
+  fi
   env -u TAGBUS_TESTS go -C "$module" test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"
 }
 packages=() short=()
@@ -109,20 +117,37 @@ beside() { CGO_ENABLED=1 run "${args[@]}" -tags "$tags" "$@"; }
 quick() { beside -short "$@"; }
 report() { bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt "$@"; }
 
-# default prints the packages of the root module; under the race detector without those
-# that start no goroutine, where it has nothing to find, and those that look at files and at
-# other programs only. The rules of memory are tested all the same.
-default() {
-  case " $* " in
+# raced FLAG... prints the packages of the module in this folder that are tested under the race
+# detector: not those that start no goroutine, where it has nothing to find, nor those that look at files and at
+# other programs only.
+raced() {
+  "$root/bin/goroutines" "$@" ./... | grep -vxE 'tagbus/internal/checks|tagbus/cmd/internal/(monitoring|pages)|tagbus/bindings(/.*)?|tagbus/cmd/libtagbus/libtest|tagbus/directory/etcd/cmd'
+}
+
+# selected prints the packages of a module, in its folder, whose tests run. Under the race detector the rules
+# of memory are tested in any case.
+selected() {
+  case " ${args[*]} " in
   *" -race "*)
-    bin/goroutines -tags "$own" ./... | grep -vxE 'tagbus/internal/checks|tagbus/cmd/internal/(monitoring|pages)|tagbus/bindings(/.*)?|tagbus/cmd/libtagbus/libtest'
-    echo tagbus/internal/invariants
+    raced -tags "$own"
+    go list ./... | grep -x tagbus/internal/invariants || true
     ;;
-  *) echo ./... ;;
+  *)
+    if [ "${RACED:-}" = apart ]; then
+      go list ./... | grep -vxFf <(raced -alike -tags invariants)
+    else
+      go list ./...
+    fi
+    ;;
   esac
 }
 
 readonly scripts=tagbus/cmd/internal/scripts
+# some PACKAGE... fails where there is none: go test would take that for the package of the folder.
+some() {
+  [ $# -gt 0 ] || { echo "test.sh: no package was found" >&2; return 1; }
+}
+
 # each HOW PACKAGE... has HOW test the packages: of the end-to-end tests those that start each
 # program once.
 each() {
@@ -162,23 +187,18 @@ once() {
   fi
   # As these do.
   if [ -z "${PACKAGES:-}" ]; then
-    # The tests of its folder cmd start programs that are built without the race detector.
-    local members=./...
-    case " ${args[*]} " in
-    *" -race "*) members=$(go -C directory/etcd list ./... | grep -vx tagbus/directory/etcd/cmd) ;;
-    esac
-    # shellcheck disable=SC2086 # a word each
     (
       failed=0
-      other directory/etcd "${args[@]}" $members || failed=1
+      other directory/etcd || failed=1
       # The server of its tests is built here, or the first of them would wait for it.
       scripts/pinned.sh bench github.com/nats-io/nats-server/v2 >/dev/null || failed=1
-      other bridge "${args[@]}" ./... || failed=1
+      other bridge || failed=1
       exit $failed
     ) >"$work/others" &
     others_job=$!
   fi
-  read -ra first <<<"${PACKAGES:-$(default "${args[@]}" | tr '\n' ' ')}"
+  read -ra first <<<"${PACKAGES:-$(selected | tr '\n' ' ')}"
+  some "${first[@]}" || return
   if [ "${SCRIPTS:-}" = each ]; then each plain "${first[@]}"; else plain "${first[@]}"; fi || failed=1
   if [ -n "$beside" ]; then
     wait "$beside" || failed=1

@@ -6,6 +6,9 @@
 //
 // Neither the files of a package, nor its tests, nor the packages of the module that these
 // need may have a go statement, or name what starts goroutines for them.
+//
+// With -alike as the first argument it leaves out those whose tests do something else in the usual
+// build: whose files ask whether the race detector is on or the invariants are checked.
 package main
 
 import (
@@ -46,6 +49,10 @@ type listed struct {
 }
 
 func run(args []string, out io.Writer) error {
+	alike := len(args) > 0 && args[0] == "-alike"
+	if alike {
+		args = args[1:]
+	}
 	wanted, err := list(args)
 	if err != nil {
 		return err
@@ -58,18 +65,27 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	l := looker{packages: make(map[string]*listed), known: make(map[string]bool)}
+	ours := make(map[string]*listed)
 	for _, p := range all {
 		if p.Module != nil && p.Module.Main {
-			l.packages[p.ImportPath] = p
+			ours[p.ImportPath] = p
 		}
 	}
+	starting := looker{ours, make(map[string]bool), starts, starts}
+	asking := looker{ours, make(map[string]bool), asksForRace, asks}
 	for _, p := range wanted {
-		starts, err := l.tests(p)
+		found, err := starting.tests(p)
 		if err != nil {
 			return err
 		}
-		if starts {
+		if found && alike {
+			other, err := asking.tests(p)
+			if err != nil {
+				return err
+			}
+			found = !other
+		}
+		if found {
 			fmt.Fprintln(out, p.ImportPath)
 		}
 	}
@@ -101,54 +117,53 @@ func list(args []string) (all []*listed, err error) {
 	return all, cmd.Wait()
 }
 
-// looker looks at packages of the module, each once.
+// looker looks for something in packages of the module, in each once.
 type looker struct {
 	packages map[string]*listed
 	known    map[string]bool
+	file     func(*ast.File) bool // reports whether a file of a package has it
+	test     func(*ast.File) bool // reports whether a file of tests has it
 }
 
-// tests reports whether the tests of a package start goroutines.
+// tests reports whether the tests of a package have what is looked for.
 func (l *looker) tests(p *listed) (bool, error) {
-	if starts, err := l.anywhere(p.ImportPath); starts || err != nil {
-		return starts, err
+	if found, err := l.anywhere(p.ImportPath); found || err != nil {
+		return found, err
 	}
 	for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
-		if starts, err := l.anywhere(path); starts || err != nil {
-			return starts, err
+		if found, err := l.anywhere(path); found || err != nil {
+			return found, err
 		}
 	}
-	return anyStarts(p.Dir, slices.Concat(p.TestGoFiles, p.XTestGoFiles))
+	return anyHas(l.test, p.Dir, slices.Concat(p.TestGoFiles, p.XTestGoFiles))
 }
 
-// anywhere reports whether a package starts goroutines, or one of those that it needs.
-func (l *looker) anywhere(path string) (starts bool, err error) {
-	if slices.Contains(starting, path) {
-		return true, nil
-	}
+// anywhere reports whether a package has what is looked for, or one of those that it needs.
+func (l *looker) anywhere(path string) (found bool, err error) {
 	p := l.packages[path]
 	if p == nil {
 		return false, nil
 	}
-	if starts, ok := l.known[path]; ok {
-		return starts, nil
+	if found, ok := l.known[path]; ok {
+		return found, nil
 	}
-	defer func() { l.known[path] = starts }()
+	defer func() { l.known[path] = found }()
 	for _, other := range p.Imports {
-		if starts, err := l.anywhere(other); starts || err != nil {
-			return starts, err
+		if found, err := l.anywhere(other); found || err != nil {
+			return found, err
 		}
 	}
-	return anyStarts(p.Dir, slices.Concat(p.GoFiles, p.CgoFiles))
+	return anyHas(l.file, p.Dir, slices.Concat(p.GoFiles, p.CgoFiles))
 }
 
-// anyStarts reports whether one of some files starts goroutines.
-func anyStarts(dir string, names []string) (bool, error) {
+// anyHas reports whether one of some files has what is looked for.
+func anyHas(has func(*ast.File) bool, dir string, names []string) (bool, error) {
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			return false, err
 		}
-		if starts(file) {
+		if has(file) {
 			return true, nil
 		}
 	}
@@ -168,6 +183,26 @@ func starts(file *ast.File) (found bool) {
 			found = true
 		case *ast.SelectorExpr:
 			found = found || slices.Contains(starters, n.Sel.Name)
+		}
+		return !found
+	})
+	return found
+}
+
+// asks reports whether a file of tests asks in which build it is.
+func asks(file *ast.File) bool { return asksForRace(file) || names(file, "invariants", "") }
+
+// asksForRace reports whether a file asks whether the race detector is on.
+func asksForRace(file *ast.File) bool {
+	return names(file, "testkit", "Race") || names(file, "testkit", "Fewer")
+}
+
+// names reports whether a file names something of a package; "" is anything.
+func names(file *ast.File, pkg, name string) (found bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && (name == "" || s.Sel.Name == name) {
+			x, ok := s.X.(*ast.Ident)
+			found = found || ok && x.Name == pkg
 		}
 		return !found
 	})
