@@ -24,7 +24,7 @@ linter=${LINTER:-$(scripts/linter.sh)} || exit
 golangci() {
   local folder=$1
   shift
-  local env=(CGO_ENABLED=0 GOGC=400)
+  local env=(CGO_ENABLED=0 GOGC=off GOMEMLIMIT=4GiB)
   while [[ ${1:-} == *=* ]]; do
     env+=("$1")
     shift

@@ -10,6 +10,8 @@ set -euo pipefail
 shopt -s extglob
 cd "$(dirname "$0")/.."
 export VERSION=${VERSION:-v0.0.0-check}
+# What is unpacked again is the same at each level.
+export LEVEL=1
 tmp=$(mktemp -d)
 # debootstrap mounts what it lets go when it ends.
 trap 'wait; rm -rf --one-file-system "$tmp"' EXIT

@@ -37,12 +37,13 @@ fi
 
 # Of several -tags the last one counts.
 # Names are resolved alike in all builds, with cgo and without it, so that they share what they have compiled.
-own='' tags=libfabric,netgo,osusergo args=("$@")
+own='' tags=libfabric,netgo,osusergo args=("$@") tagged=()
 for ((i = 1; i < $#; i++)); do
   if [ "${args[i - 1]}" = -tags ]; then
     own=${args[i]}
     tags=$tags,$own
     args[i]=netgo,osusergo,$own
+    tagged=(-tags "${args[i]}")
   fi
 done
 
@@ -180,6 +181,12 @@ over_libfabric() {
 once() {
   local failed=0 beside= others_job= first
   plain() { run "${args[@]}" "$@"; }
+  read -ra first <<<"${PACKAGES:-$(selected | tr '\n' ' ')}"
+  some "${first[@]}" || return
+  # What those need that run beside each other would be compiled by each of them at the same time.
+  case " ${args[*]} " in
+  *" -race "*) go list -export -race "${tagged[@]}" -f '' "${first[@]}" >/dev/null || return ;;
+  esac
   # Beside the others, as these tests wait more than they work.
   if [ ${#packages[@]} -gt 0 ]; then
     (over_libfabric) >"$work/beside" &
@@ -197,8 +204,6 @@ once() {
     ) >"$work/others" &
     others_job=$!
   fi
-  read -ra first <<<"${PACKAGES:-$(selected | tr '\n' ' ')}"
-  some "${first[@]}" || return
   if [ "${SCRIPTS:-}" = each ]; then each plain "${first[@]}"; else plain "${first[@]}"; fi || failed=1
   if [ -n "$beside" ]; then
     wait "$beside" || failed=1
