@@ -107,8 +107,9 @@ room() {
   free=$(df -k --output=avail $memory | tail -n 1) available=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
   ((free > 6 << 20 && available > 6 << 20))
 }
-if [ -z "${TMPDIR:-}" ] && room 2>/dev/null && files=$(mktemp -d -p $memory tagbus-tests-XXXXXX); then
-  cp "$(command -v true)" "$files/runs"
+if [ -z "${TMPDIR:-}" ] && room 2>/dev/null && files=$(mktemp -d -p $memory t.XXXXXX); then
+  chmod 1777 "$files" # as /tmp: some tests are of two users
+  cp "$(type -P true)" "$files/runs"
   # A container's memory may be one that no program runs from.
   if "$files/runs" 2>/dev/null; then
     export TMPDIR=$files GOTMPDIR=${GOTMPDIR:-/tmp}
