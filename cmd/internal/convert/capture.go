@@ -118,6 +118,13 @@ func (i *importer) run(ctx context.Context) error {
 			return err
 		}
 	}
+	switch {
+	case i.messages > 0:
+	case !i.begun:
+		i.note("no packets are in the captures")
+	default:
+		i.note("no packet of the captures is of what --tags, --from, --until or --publisher ask for")
+	}
 	if err := i.finish(); err != nil {
 		return err
 	}

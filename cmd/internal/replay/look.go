@@ -13,6 +13,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/rec"
 	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 	"tagbus/recording"
@@ -47,7 +48,7 @@ func (r *run) choose() error {
 	senders := make(map[tags.Tag]int) // publishers of each tag that is published
 	var all []tags.Tag
 	for _, s := range series {
-		if selected(c, s) {
+		if rec.Selected(r.query, s) {
 			to := r.mapper.of(s.Tag)
 			publishers[s.Publisher] = struct{}{}
 			if senders[to]++; senders[to] == 1 {
@@ -58,20 +59,13 @@ func (r *run) choose() error {
 		}
 	}
 	if len(all) == 0 {
-		return noSeries(c, series)
+		return fmt.Errorf("nothing to publish: %s", rec.NoSeries(r.query, series))
 	}
 	r.publishers, r.tags = len(publishers), tags.Of(all...)
 	if r.shared > 0 {
 		r.console.Say("%s with the messages of several publishers, or of several tags by --map: in the order in which they were recorded", units.FormatNumber(r.shared, "tag"))
 	}
 	return nil
-}
-
-// selected reports whether the flags ask for the messages of a tag from a publisher.
-func selected(c *Command, s recording.Series) bool {
-	p := s.Publisher
-	return (c.Tags.IsEmpty() || c.Tags.Contains(s.Tag)) &&
-		(c.Publisher == "" || p != nil && (p.Name == c.Publisher || p.Instance == c.Publisher))
 }
 
 // inspect says what is wrong with the files as such.
@@ -145,7 +139,7 @@ func (r *run) look(ctx context.Context) error {
 	if r.cmd.From.given || r.cmd.To.given {
 		seen = make(map[tags.Tag]struct{})
 	}
-	for rec, err := range r.files.Records(r.query) {
+	for one, err := range r.files.Records(r.query) {
 		if n++; n%checkEvery == 0 {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -162,12 +156,12 @@ func (r *run) look(ctx context.Context) error {
 			if r.cmd.Strict {
 				return fmt.Errorf("%w: leave --strict out to publish the rest", err)
 			}
-		case rec.Event != nil:
-			r.found.event(rec.Event)
+		case one.Event != nil:
+			r.found.event(one.Event)
 		default:
-			r.found.message(&rec.Message)
+			r.found.message(&one.Message)
 			if seen != nil {
-				seen[rec.Tag] = struct{}{}
+				seen[one.Tag] = struct{}{}
 			}
 		}
 	}
