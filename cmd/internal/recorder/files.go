@@ -62,7 +62,7 @@ type folder struct {
 // system.
 func newFolder(path string, force bool) (*folder, error) {
 	f := &folder{path: path, force: force}
-	defer f.waits()()
+	defer f.waits(path)()
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -105,12 +105,14 @@ func errClaimed(name string) error {
 	return fmt.Errorf("%s is being written by another program: end it, or choose another name", name)
 }
 
-// waits notes that a call for the folder is waited for.
-func (f *folder) waits() (over func()) {
+// waits notes that a call for a part, or its folder, is waited for.
+//
+//   - name: of the part, as people know it.
+func (f *folder) waits(name string) (over func()) {
 	if f.begun {
-		return stuck.Aside(f.path)
+		return stuck.Aside(name)
 	}
-	return stuck.On(f.path)
+	return stuck.On(name)
 }
 
 // name implements disk.
@@ -169,11 +171,11 @@ func (f *folder) create(part int) (file, error) {
 		}
 		return pipe{&named{File: opened, name: f.path}}, nil
 	}
-	defer stuck.Aside(f.path)() // the recorder ends without it
+	name := partName(f.path, part)
+	defer stuck.Aside(name)() // the recorder ends without it
 	opened, err := os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE, 0o666)
-	name := partName(f.path, part) // what fails under the other name leaves nothing of it
 	if err != nil {
-		if _, there := os.Lstat(f.temporary()); there == nil {
+		if _, there := os.Lstat(f.temporary()); there == nil { // else nothing is left of it
 			name = f.temporary()
 		}
 		return nil, cli.FileError(name, err)
@@ -199,13 +201,13 @@ func (f *folder) finish(part int) error {
 	if f.fifo {
 		return nil
 	}
-	defer f.waits()()
+	name := partName(f.path, part)
+	defer f.waits(name)()
 	if part == 0 && f.force {
 		if err := f.removeAll(); err != nil {
 			return err
 		}
 	}
-	name := partName(f.path, part)
 	if _, err := os.Lstat(name); err == nil && !f.force {
 		return fmt.Errorf("%s is there already: another program has made it", name)
 	}
@@ -237,7 +239,7 @@ func (f *folder) removeAll() error {
 // abandon removes what create has made, if it has not got its name.
 func (f *folder) abandon() {
 	if f.made {
-		defer stuck.On(f.path)() // the last that is done
+		defer stuck.On(f.temporary())() // the last that is done
 		_ = os.Remove(f.temporary())
 	}
 }
@@ -247,7 +249,11 @@ func (f *folder) free() (n uint64, ok bool, err error) {
 	if f.fifo {
 		return 0, false, nil
 	}
-	defer f.waits()()
+	name := f.path
+	if f.last != nil {
+		name = f.last.name
+	}
+	defer f.waits(name)()
 	if err := f.last.unlinked(); err != nil {
 		return 0, false, err
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/stuck"
 	"tagbus/internal/testkit"
 )
 
@@ -116,6 +117,30 @@ func TestARecordingThatIsRemoved(t *testing.T) {
 	if _, _, err := f.free(); err != nil {
 		t.Errorf("got %v after it was closed, want none", err)
 	}
+}
+
+// TestAPartThatCannotBeMadeNowIsNamed as it will be called, and not as the part before it, which is complete.
+func TestAPartThatCannotBeMadeNowIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.tbr")
+	f, err := newFolder(path, false)
+	testkit.Must(t, err)
+	writePart(t, f, 0, "first")
+	testkit.Must(t, syscall.Mkfifo(f.temporary(), 0o600)) // which hangs as a file system that does not answer
+	said := make(chan stuck.Note, 2)
+	stuck.Say(func(n stuck.Note) { said <- n })
+	defer stuck.Say(nil)
+	made := make(chan error, 1)
+	go func() {
+		_, err := f.create(1)
+		made <- err
+	}()
+	if n, want := <-said, filepath.Join(filepath.Dir(path), "run.0001.tbr"); n.Path != want {
+		t.Errorf("got that %s is waited for, want %s", n.Path, want)
+	}
+	reader, err := os.OpenFile(f.temporary(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	testkit.Must(t, err)
+	defer func() { testkit.Must(t, reader.Close()) }()
+	<-made
 }
 
 func TestTheFreeSpaceOfADiskIsKnown(t *testing.T) {
