@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/rec"
 	"tagbus/cmd/internal/session"
@@ -44,13 +43,23 @@ func (r *run) choose() error {
 	if len(series) == 0 {
 		return fmt.Errorf("nothing to publish: no messages are in %s", strings.Join(c.Files, ", "))
 	}
-	publishers := make(map[*bus.Peer]struct{})
-	senders := make(map[tags.Tag]int) // publishers of each tag that is published
+	// By instance: each file has its publishers, and one that connects again comes from elsewhere.
+	type origin struct {
+		instance string
+		tag      tags.Tag
+	}
+	publishers := make(map[string]struct{})
+	origins := make(map[origin]struct{})
+	senders := make(map[tags.Tag]int) // origins of each tag that is published
 	var all []tags.Tag
 	for _, s := range series {
-		if rec.Selected(r.query, s) {
+		from := origin{tag: s.Tag}
+		if s.Publisher != nil {
+			from.instance = s.Publisher.Instance
+		}
+		if _, known := origins[from]; !known && rec.Selected(r.query, s) {
 			to := r.mapper.of(s.Tag)
-			publishers[s.Publisher] = struct{}{}
+			origins[from], publishers[from.instance] = struct{}{}, struct{}{}
 			if senders[to]++; senders[to] == 1 {
 				all = append(all, to)
 			} else if senders[to] == 2 {

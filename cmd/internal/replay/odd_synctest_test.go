@@ -125,7 +125,9 @@ func TestReplayOfParts(t *testing.T) {
 		if i > 0 {
 			w.rotate(name)
 		}
-		w.add(alice, sample{time.Duration(i) * time.Second, 5, 0, name})
+		from := *alice
+		from.Addr = netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i)) // it has connected again
+		w.add(&from, sample{time.Duration(i) * time.Second, 5, 0, name})
 		parts[i] = w.file.Name()
 	}
 	w.close()
@@ -148,6 +150,9 @@ func TestReplayOfParts(t *testing.T) {
 					t.Errorf("got status %d and %s, want %d and %s", code, b.said(), test.code, test.want)
 				}
 				checkSamples(t, b.got, test.got)
+				if test.got != nil && (b.run.publishers != 1 || strings.Contains(b.said(), "several publishers")) {
+					t.Errorf("got %d publishers and %s, want 1", b.run.publishers, b.said())
+				}
 			})
 		})
 	}
