@@ -120,6 +120,8 @@ func (i *importer) run(ctx context.Context) error {
 	}
 	switch {
 	case i.messages > 0:
+	case i.damaged > 0 && !i.begun:
+		i.note("no packet of the captures can be read")
 	case !i.begun:
 		i.note("no packets are in the captures")
 	default:
