@@ -171,6 +171,7 @@ var wrongs = []wrong{
 	}},
 	{"an address fails", failing(errors.New("odd"), 0)},
 	{"an address is slow", func(s *seen) { s.entries[0].greets[0].Took = 1340 * time.Millisecond }},
+	{"a policy cannot be read again", now(func(a *state.State) { a.AccessFailing = true })},
 	{"an entry is one of too many", now(func(a *state.State) { a.EntryCrowded = true })},
 	{"an entry cannot be renewed", now(func(a *state.State) { a.EntryFailing = true })},
 	{"a clock is ahead", func(s *seen) {

@@ -132,12 +132,24 @@ func (g *Guard) Close() {
 	g.access.Close()
 }
 
-// Metrics returns the collectors of what the files say; none without certificates.
+// Metrics returns the collectors of what the files say; none without files.
 func (g *Guard) Metrics() []prometheus.Collector {
-	if g == nil || g.access.Identity() == nil {
+	if g == nil {
 		return nil
 	}
-	return []prometheus.Collector{CertificateEnd(func() time.Time { return g.access.Identity().Certificate().NotAfter })}
+	failing := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tagbus_access_failing",
+		Help: "1 while the certificates or the policy of this program cannot be read again: those of before are in use, and what was revoked since is not.",
+	}, func() float64 {
+		if g.access.Failing() {
+			return 1
+		}
+		return 0
+	})
+	if g.access.Identity() == nil {
+		return []prometheus.Collector{failing}
+	}
+	return []prometheus.Collector{failing, CertificateEnd(func() time.Time { return g.access.Identity().Certificate().NotAfter })}
 }
 
 // CertificateEnd returns the collector of when the certificate of a program ends.
