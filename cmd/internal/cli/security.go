@@ -137,19 +137,24 @@ func (g *Guard) Metrics() []prometheus.Collector {
 	if g == nil {
 		return nil
 	}
-	failing := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "tagbus_access_failing",
-		Help: "1 while the certificates or the policy of this program cannot be read again: those of before are in use, and what was revoked since is not.",
-	}, func() float64 {
-		if g.access.Failing() {
-			return 1
-		}
-		return 0
-	})
+	failing := AccessFailing(g.access.Failing)
 	if g.access.Identity() == nil {
 		return []prometheus.Collector{failing}
 	}
 	return []prometheus.Collector{failing, CertificateEnd(func() time.Time { return g.access.Identity().Certificate().NotAfter })}
+}
+
+// AccessFailing returns the collector of whether a program goes by files of before.
+func AccessFailing(failing func() bool) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tagbus_access_failing",
+		Help: "1 while the certificates or the policy of this program cannot be read again: those of before are in use, and what was revoked since is not.",
+	}, func() float64 {
+		if failing() {
+			return 1
+		}
+		return 0
+	})
 }
 
 // CertificateEnd returns the collector of when the certificate of a program ends.
