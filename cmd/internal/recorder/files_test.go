@@ -140,7 +140,9 @@ func TestAPartThatCannotBeMadeNowIsNamed(t *testing.T) {
 	reader, err := os.OpenFile(f.temporary(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	testkit.Must(t, err)
 	defer func() { testkit.Must(t, reader.Close()) }()
-	<-made
+	if err := <-made; err == nil {
+		t.Error("got a part in a pipe")
+	}
 }
 
 func TestTheFreeSpaceOfADiskIsKnown(t *testing.T) {
