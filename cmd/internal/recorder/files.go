@@ -81,11 +81,28 @@ func newFolder(path string, force bool) (*folder, error) {
 		return nil, fmt.Errorf("%s is there already: choose another name, or --force to replace it", there[0])
 	}
 	for _, name := range there {
+		if info, err := os.Lstat(name); err == nil && name != path && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is there, has the name of a part and is no file, which --force does not replace: remove it, or choose another name", name)
+		}
 		if err := unclaimed(name); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
+}
+
+// mostParts is for how many parts there is to be a name.
+const mostParts = 99_999
+
+// partsFit returns an error if the name of a later part is too long, with which the run would end there.
+func (f *folder) partsFit() error {
+	defer f.waits(f.path)()
+	var st syscall.Statfs_t
+	n := len(filepath.Base(partName(f.path, mostParts)))
+	if err := syscall.Statfs(filepath.Dir(f.path), &st); err != nil || st.Namelen <= 0 || uint64(n) <= uint64(st.Namelen) {
+		return nil // what else is wrong shows when it is created
+	}
+	return fmt.Errorf("%s: parts of a recording have their number in the name, %d bytes then, and here a name has %d at most: choose a shorter one", f.path, n, st.Namelen)
 }
 
 // unclaimed returns an error if another recorder is writing a file: --force does not replace
@@ -132,7 +149,7 @@ func partName(path string, part int) string {
 	return fmt.Sprintf("%s.%04d%s", strings.TrimSuffix(path, ext), part, ext)
 }
 
-// parts returns the parts that are there.
+// parts returns what is there with the name of a part: another part cannot be made there, whatever it is.
 func (f *folder) parts() (names []string, err error) {
 	if _, err := os.Lstat(f.path); err == nil {
 		names = append(names, f.path)
@@ -145,7 +162,7 @@ func (f *folder) parts() (names []string, err error) {
 	stem := strings.TrimSuffix(filepath.Base(f.path), ext) + "."
 	for _, e := range entries {
 		number, isPart := strings.CutPrefix(strings.TrimSuffix(e.Name(), ext), stem)
-		if isPart && strings.HasSuffix(e.Name(), ext) && isNumber(number) && e.Type().IsRegular() {
+		if isPart && strings.HasSuffix(e.Name(), ext) && isNumber(number) {
 			names = append(names, filepath.Join(filepath.Dir(f.path), e.Name()))
 		}
 	}
