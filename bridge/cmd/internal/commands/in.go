@@ -15,6 +15,7 @@ import (
 	"tagbus/cmd/programs"
 	"tagbus/tags"
 
+	"tagbus/bridge/convert"
 	"tagbus/bridge/durable"
 	"tagbus/bridge/in"
 )
@@ -138,6 +139,9 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		sum.Early, err = true, without(err, context.Cause(ctx))
+	}
+	if err == nil && report.Records == 0 && !sum.Early && !i.Follow && i.Position == "" { // with a position nothing may be new
+		err = fmt.Errorf("%s %w", log.Name(), convert.ErrEmpty)
 	}
 	if err == nil && report.Hole > 0 {
 		err = fmt.Errorf("%d messages are in no record: the retention of the log has dropped them", report.Hole)
