@@ -20,7 +20,7 @@ var utf16 = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
 var blockBegin = []byte("-----BEGIN")
 
 // ErrUTF16 is the error of a text that has two bytes for each letter.
-var ErrUTF16 = errors.New("its text is UTF-16, want UTF-8")
+var ErrUTF16 = errors.New("its text is UTF-16")
 
 // ErrCutOff is wrapped by the error of a block that is not whole.
 var ErrCutOff = errors.New("is not whole, or does not begin at the beginning of a line")
@@ -55,4 +55,12 @@ func Blocks(data []byte) iter.Seq2[*pem.Block, error] {
 			rest = behind
 		}
 	}
+}
+
+// blocksDo says what to do about an error of Blocks.
+func blocksDo(err error) string {
+	if errors.Is(err, ErrUTF16) {
+		return "save the file again, as UTF-8"
+	}
+	return "copy the file again"
 }

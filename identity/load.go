@@ -94,7 +94,7 @@ func (r *credentials) loadOwn(own []*x509.Certificate, file, keyFile filewatch.F
 func parseCertificates(file filewatch.File) (all []*x509.Certificate, err error) {
 	for block, err := range Blocks(file.Data) {
 		if err != nil {
-			return nil, &FileError{file.Path, err, "copy the file again"}
+			return nil, &FileError{file.Path, err, blocksDo(err)}
 		}
 		if block.Type != "CERTIFICATE" {
 			continue
@@ -117,7 +117,7 @@ func parseCertificates(file filewatch.File) (all []*x509.Certificate, err error)
 func parseKey(file filewatch.File) (crypto.Signer, error) {
 	for block, err := range Blocks(file.Data) {
 		if err != nil {
-			return nil, &FileError{file.Path, fmt.Errorf("%w: %w", ErrNoKey, err), "copy the file again"}
+			return nil, &FileError{file.Path, fmt.Errorf("%w: %w", ErrNoKey, err), blocksDo(err)}
 		}
 		if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
 			return nil, &FileError{file.Path, fmt.Errorf("%w: it is encrypted", ErrNoKey), "decrypt it, for example with openssl pkey, into a file with mode 600"}

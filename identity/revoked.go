@@ -33,7 +33,7 @@ func (r *credentials) loadLists(file filewatch.File, known []*x509.Certificate) 
 	ders := [][]byte{}
 	for block, err := range Blocks(file.Data) {
 		if err != nil { // a list that is passed over would revoke nothing
-			return &FileError{file.Path, err, "copy the file again"}
+			return &FileError{file.Path, err, blocksDo(err)}
 		}
 		if block.Type == "X509 CRL" {
 			ders = append(ders, block.Bytes)

@@ -44,7 +44,11 @@ func readItems(path string) (all []item, err error) {
 	}
 	for block, err := range identity.Blocks(f.Data) {
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: copy the file again", sanitize.Text(path), err)
+			do := "copy the file again"
+			if errors.Is(err, identity.ErrUTF16) {
+				do = "save it again, as UTF-8"
+			}
+			return nil, fmt.Errorf("%s: %w: %s", sanitize.Text(path), err, do)
 		}
 		i := item{path: path, mode: f.Mode}
 		switch {
