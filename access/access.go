@@ -98,7 +98,10 @@ func (a *Access) kept(what int, err error) error {
 	return fmt.Errorf("%w; the policy of %s stays in use", err, at)
 }
 
-var _ bus.Access = (*Access)(nil)
+var (
+	_ bus.Access  = (*Access)(nil)
+	_ bus.Failing = (*Access)(nil)
+)
 
 // Open reads the files, and looks at them again and again until Close.
 //
@@ -230,6 +233,14 @@ func (a *Access) Explain(who identity.Principal, action acl.Action, tag tags.Tag
 		return ""
 	}
 	return a.policy.Policy().Explain(who, action, tag).Near()
+}
+
+// Failing implements bus.Failing: the files could not be used at the last look, and what was read
+// before is in use.
+//
+//   - Blocks: never. Allocates: no.
+func (a *Access) Failing() bool {
+	return a.identity != nil && a.identity.Failing() || a.policy != nil && a.policy.Failing()
 }
 
 // Reload looks at the files now, as on SIGHUP.

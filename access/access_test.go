@@ -62,7 +62,7 @@ func TestAccess_aPolicyWithoutCertificates(t *testing.T) {
 		t.Errorf("got %v after the change, want both", may)
 	}
 	write(t, file, `{"rules":[{"who":"anonymous","subscribe":}]}`)
-	if err := a.Reload(); err == nil || changes != 1 {
+	if err := a.Reload(); err == nil || changes != 1 || !a.Failing() {
 		t.Errorf("got %v and %d changes for a broken file, want an error and no change", err, changes)
 	}
 	if may, _ := a.Split(peer.Principal, acl.Subscribe, tags.Of(3)); !may.Equal(tags.Of(3)) {
@@ -70,7 +70,7 @@ func TestAccess_aPolicyWithoutCertificates(t *testing.T) {
 	}
 	stop()
 	write(t, file, `{"rules":[]}`)
-	if err := a.Reload(); err != nil || changes != 1 {
+	if err := a.Reload(); err != nil || changes != 1 || a.Failing() {
 		t.Errorf("got %v and %d changes after stop, want no more", err, changes)
 	}
 	broken := 0
@@ -113,7 +113,7 @@ func TestAccess_certificatesWithoutAPolicy(t *testing.T) {
 	changes := 0
 	defer a.Watch(func() { changes++ })()
 	pki.Write(t, dir, "ca.pem", pki.PEM(other))
-	if err := a.Reload(); err != nil || changes != 1 {
+	if err := a.Reload(); err != nil || changes != 1 || a.Failing() {
 		t.Errorf("got %v and %d changes, want 1", err, changes)
 	}
 	if err := a.Check(who); !errors.Is(err, identity.ErrUnknownCA) {

@@ -17,6 +17,7 @@ import (
 //
 //   - Errors: *PolicyError.
 func Parse(file string, data []byte) (*Policy, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the mark of some editors
 	p := &parser{file: file, data: data, json: json.NewDecoder(bytes.NewReader(data)), policy: new(Policy)}
 	p.json.UseNumber()
 	if err := p.parse(); err != nil {

@@ -137,3 +137,10 @@ func first(s tags.Set) (some []tags.Tag) {
 	}
 	return some
 }
+
+// TestParse_aMarkOfAnEditor in front of the text is no part of it.
+func TestParse_aMarkOfAnEditor(t *testing.T) {
+	if _, err := acl.Parse("p.json", []byte("\ufeff{\"rules\": []}\r\n")); err != nil {
+		t.Errorf("got %v, want a policy", err)
+	}
+}

@@ -65,6 +65,11 @@ func Open(c Config) (*Store, error) {
 //   - Blocks: never. Allocates: no.
 func (s *Store) Policy() *Policy { return s.keeper.Current() }
 
+// Failing reports whether the file could not be used at the last look, so that an earlier policy is in use.
+//
+//   - Blocks: never. Allocates: no.
+func (s *Store) Failing() bool { return s.keeper.Failing() }
+
 // Reload looks at the file now, as on SIGHUP.
 //
 //   - Errors: *PolicyError; those of reading, wrapped with what to do. The policy that was read

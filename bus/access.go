@@ -50,6 +50,13 @@ type Access interface {
 	Watch(changed func()) (stop func())
 }
 
+// Failing is an Access that may go by something of before: its source, such as a file, has changed and
+// cannot be used. The state of an instance says so to those who ask.
+type Failing interface {
+	// Failing reports whether it does so now. Threads: any. Blocks: never.
+	Failing() bool
+}
+
 // ErrNotAllowed is matched by every *AccessError, of this side or of a peer that tells it as
 // the reason of a refusal.
 var ErrNotAllowed = errors.New("bus: not allowed")

@@ -176,7 +176,9 @@ func (p *publisherImpl) awaitReturn(ctx context.Context) error {
 		return ErrClosed
 	case end == nil:
 		return lost
-	case left == 0 && lost != nil:
+	case left == 0 && lost == nil: // ctx has ended before the loop could see that none is there
+		return nil
+	case left == 0:
 		return fmt.Errorf("%w: %w", lost, end)
 	}
 	return errors.Join(lost, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, end))

@@ -226,6 +226,9 @@ func (s *side) state(role state.Role, now time.Time) state.State {
 	st.Backend = s.own.Backends.Names()
 	st.Silent, st.Broken = s.silent.Load(), s.broken.All()
 	st.EntryFailing, st.EntryCrowded = s.trouble.Failing(), s.trouble.Crowded()
+	if old, ok := s.common.Access.(Failing); ok {
+		st.AccessFailing = old.Failing()
+	}
 	if s.entry != nil {
 		snapshot.ShowPlace(s.entry.Place(), &st)
 	}

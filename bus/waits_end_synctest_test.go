@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,18 @@ func TestPublisher_Drain_tellsWhatWasNotDelivered(t *testing.T) {
 		b.net.Reset(p.Addr(), anyPort(s.host))
 		if err := <-done; !errors.Is(err, bus.ErrUndelivered) {
 			t.Errorf("drain: got %v after %d of 1 messages, want ErrUndelivered", err, c.count())
+		}
+	})
+}
+
+// A Drain whose context had ended before it said that 0 subscribers had not received everything.
+func TestPublisher_Drain_ofNoSubscriberNeedsNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newBed(t).publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := p.Drain(ctx); err != nil && strings.Contains(err.Error(), "subscribers") {
+			t.Errorf("got %v, want no error about subscribers", err)
 		}
 	})
 }

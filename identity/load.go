@@ -3,11 +3,9 @@
 package identity
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -94,10 +92,9 @@ func (r *credentials) loadOwn(own []*x509.Certificate, file, keyFile filewatch.F
 
 // parseCertificates returns the certificates of a file, in their order.
 func parseCertificates(file filewatch.File) (all []*x509.Certificate, err error) {
-	rest := file.Data
-	for block := (*pem.Block)(nil); ; {
-		if block, rest = pem.Decode(rest); block == nil {
-			break
+	for block, err := range Blocks(file.Data) {
+		if err != nil {
+			return nil, &FileError{file.Path, err, blocksDo(err)}
 		}
 		if block.Type != "CERTIFICATE" {
 			continue
@@ -110,10 +107,7 @@ func parseCertificates(file filewatch.File) (all []*x509.Certificate, err error)
 			return nil, &FileError{file.Path, fmt.Errorf("more than %d certificates", maxCertificates), "leave out those that no peer needs"}
 		}
 	}
-	switch {
-	case bytes.Contains(rest, []byte("-----BEGIN")):
-		return nil, &FileError{file.Path, errors.New("the last block is not whole"), "copy the file again"}
-	case len(all) == 0:
+	if len(all) == 0 {
 		return nil, &FileError{file.Path, ErrNoCertificate, "name a file that has a PEM block CERTIFICATE"}
 	}
 	return all, nil
@@ -121,10 +115,9 @@ func parseCertificates(file filewatch.File) (all []*x509.Certificate, err error)
 
 // parseKey returns the first private key of a file.
 func parseKey(file filewatch.File) (crypto.Signer, error) {
-	rest := file.Data
-	for block := (*pem.Block)(nil); ; {
-		if block, rest = pem.Decode(rest); block == nil {
-			return nil, &FileError{file.Path, ErrNoKey, "name a file that has a PEM block PRIVATE KEY"}
+	for block, err := range Blocks(file.Data) {
+		if err != nil {
+			return nil, &FileError{file.Path, fmt.Errorf("%w: %w", ErrNoKey, err), blocksDo(err)}
 		}
 		if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
 			return nil, &FileError{file.Path, fmt.Errorf("%w: it is encrypted", ErrNoKey), "decrypt it, for example with openssl pkey, into a file with mode 600"}
@@ -138,6 +131,7 @@ func parseKey(file filewatch.File) (crypto.Signer, error) {
 		}
 		return key, nil
 	}
+	return nil, &FileError{file.Path, ErrNoKey, "name a file that has a PEM block PRIVATE KEY"}
 }
 
 // ParseKey returns a private key of DER bytes: PKCS #8, SEC 1 or PKCS #1.

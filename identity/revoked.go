@@ -7,8 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,10 +31,9 @@ const maxLists = 64
 // peers that show it as an intermediate.
 func (r *credentials) loadLists(file filewatch.File, known []*x509.Certificate) error {
 	ders := [][]byte{}
-	rest := file.Data
-	for block := (*pem.Block)(nil); ; {
-		if block, rest = pem.Decode(rest); block == nil {
-			break
+	for block, err := range Blocks(file.Data) {
+		if err != nil { // a list that is passed over would revoke nothing
+			return &FileError{file.Path, err, blocksDo(err)}
 		}
 		if block.Type == "X509 CRL" {
 			ders = append(ders, block.Bytes)
@@ -44,9 +41,6 @@ func (r *credentials) loadLists(file filewatch.File, known []*x509.Certificate) 
 	}
 	if len(ders) == 0 {
 		ders = append(ders, file.Data) // DER
-	}
-	if bytes.Contains(rest, []byte("-----BEGIN")) {
-		return &FileError{file.Path, errors.New("the last block is not whole"), "copy the file again"}
 	}
 	for _, der := range ders {
 		l, err := parseList(file.Path, der, known)

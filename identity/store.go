@@ -127,6 +127,11 @@ func (s *Store) looked(r *credentials) {
 	}
 }
 
+// Failing reports whether the files could not be used at the last look, so that earlier ones are in use.
+//
+//   - Blocks: never. Allocates: no.
+func (s *Store) Failing() bool { return s.keeper.Failing() }
+
 // Reload looks at the files now, as on SIGHUP.
 //
 //   - Errors: *FileError; what was read before stays in use.

@@ -159,7 +159,7 @@ func TestStore_filesThatCannotBeUsed(t *testing.T) {
 			b.write("ca.pem", append(pki.PEM(b.ca), bad...))
 		}},
 		{"no key", identity.ErrNoKey, "own.key", func(b *bed) { b.write("own.key", pki.PEM(b.own)) }},
-		{"half a key", identity.ErrNoKey, "own.key", func(b *bed) { b.write("own.key", b.own.KeyPEM(b)[:100]) }},
+		{"half a key", identity.ErrCutOff, "copy the file again", func(b *bed) { b.write("own.key", b.own.KeyPEM(b)[:100]) }},
 		{"a key that is damaged", identity.ErrNoKey, "copy", func(b *bed) {
 			b.write("own.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
 		}},
@@ -173,6 +173,18 @@ func TestStore_filesThatCannotBeUsed(t *testing.T) {
 		{"half a list", nil, "not whole", func(b *bed) {
 			list := b.ca.Revoke(b, now.Add(time.Hour))
 			b.write("ca.crl", append(list, list[:len(list)-40]...))
+		}},
+		{"half a list before a whole one", identity.ErrCutOff, "block 1", func(b *bed) { // which would revoke less, and in silence
+			list := b.ca.Revoke(b, now.Add(time.Hour))
+			b.write("ca.crl", append(list[:len(list)-40:len(list)-40], "\n"+string(list)...))
+		}},
+		{"a CA that is indented", identity.ErrCutOff, "block 1", func(b *bed) { b.write("ca.pem", append([]byte("  "), pki.PEM(b.ca, other)...)) }},
+		{"a certificate in UTF-16", identity.ErrUTF16, "UTF-8", func(b *bed) {
+			text := []byte{0xff, 0xfe}
+			for _, c := range pki.PEM(b.own) {
+				text = append(text, c, 0)
+			}
+			b.write("own.pem", text)
 		}},
 	}
 	for _, test := range tests {
@@ -202,6 +214,21 @@ func TestStore_filesThatCannotBeUsed(t *testing.T) {
 				t.Errorf("Open: got %v, want %q in it", err, test.says)
 			}
 		})
+	}
+}
+
+// TestStore_aMarkOfAnEditor in front of a text does not hide its first certificate, key or list.
+func TestStore_aMarkOfAnEditor(t *testing.T) {
+	b := newBed(t)
+	b.revoke(time.Now().Add(10 * 24 * time.Hour))
+	for _, name := range []string{"own.pem", "own.key", "ca.pem", "ca.crl"} {
+		text, err := os.ReadFile(filepath.Join(b.dir, name))
+		must(t, err)
+		b.write(name, append([]byte("\ufeff"), text...))
+	}
+	s := b.open()
+	if server, client := handshake(t, config(t, s.Server), config(t, s.Client)); server != nil || client != nil {
+		t.Errorf("got %v and %v, want a connection", server, client)
 	}
 }
 

@@ -117,13 +117,13 @@ type fixedHeader struct {
 
 // readFixed reads the first headerBytes of a file.
 //
-// Errors: ErrNotRecording; ErrVersion, wrapped with the version; ErrChecksum; ErrMalformed.
+// Errors: ErrNotRecording, wrapped with what it is instead; ErrVersion, wrapped with the version; ErrChecksum; ErrMalformed.
 func (h *Header) readFixed(b []byte) (f fixedHeader, err error) {
 	le := binary.LittleEndian
 	b = b[:headerBytes]
 	switch {
 	case !bytes.HasPrefix(b, []byte(magic)):
-		return f, ErrNotRecording
+		return f, notRecording(b)
 	case b[8] != Major:
 		return f, fmt.Errorf("version %d.%d instead of %d.%d: %w", b[8], b[9], Major, Minor, ErrVersion)
 	case le.Uint32(b[40:]) != checksum(0, b[:40]):

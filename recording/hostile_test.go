@@ -9,6 +9,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -288,5 +289,20 @@ func TestReader_passesOnErrorsOfReading(t *testing.T) {
 	series, err := r.Series()
 	if !errors.Is(err, bad) || len(series) == 0 {
 		t.Errorf("series: got %v and error %v, want those of two blocks and %v", series, err, bad)
+	}
+}
+
+// TestAFileOfAnotherKindIsNamed, with what to do about it.
+func TestAFileOfAnotherKindIsNamed(t *testing.T) {
+	for _, test := range []struct{ begin, want string }{
+		{"\x1f\x8b\x08", "not a recording: it is compressed with gzip: unpack it, for example with zcat"},
+		{"\xd4\xc3\xb2\xa1" + strings.Repeat("\x00", 100), "not a recording: it is a capture: tagbus rec convert makes a recording of it"},
+		{"\x0a\x0d\x0d\x0a" + strings.Repeat("\x00", 100), "tagbus rec convert"},
+		{"\x89MCAP0\r\n" + strings.Repeat("\x00", 100), "an MCAP file"},
+	} {
+		_, err := recording.NewReader(strings.NewReader(test.begin), int64(len(test.begin)), recording.ReaderConfig{})
+		if !errors.Is(err, recording.ErrNotRecording) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
 	}
 }

@@ -132,7 +132,7 @@ func (r *Reader) readHeader() (begin int64, err error) {
 	}
 	if size < headerBytes {
 		if n := min(len(fixed), len(magic)); !strings.HasPrefix(magic, string(fixed[:n])) {
-			return 0, r.readError(ErrNotRecording)
+			return 0, r.readError(notRecording(fixed))
 		}
 		r.end, r.info.Cut, r.info.HeaderCut = 0, size, true
 		return size, nil

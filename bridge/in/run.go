@@ -94,10 +94,14 @@ func (r *run) run() error {
 	if err == nil {
 		err = r.readAll()
 	}
-	if r.cfg.Query.Follow && err != nil && r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)) {
-		err = nil
+	why := err // that subscribers are told
+	if err != nil && r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)) {
+		why = nil
+		if r.cfg.Query.Follow {
+			err = nil
+		}
 	}
-	return errors.Join(err, r.leave(err))
+	return errors.Join(err, r.leave(why))
 }
 
 // begin returns the tags that the log has, after the position where the run goes on.

@@ -74,6 +74,8 @@ type State struct {
 	Monitor string `json:"monitor,omitempty"` // announced: where its process serves metrics and its state by HTTP
 
 	EntryCrowded bool `json:"entry_crowded"` // its entry is one of more than programs follow: some may not find it
+
+	AccessFailing bool `json:"access_failing"` // its certificates or its policy cannot be read again now: those of before are in use
 }
 
 // Way is how to dial an instance by one transport.

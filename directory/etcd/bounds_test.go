@@ -3,16 +3,11 @@
 package etcd
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -160,36 +155,5 @@ func TestDirectory_fragments(t *testing.T) {
 	}
 	if text := strings.Join(got, " "); text != "a bcde fgh" {
 		t.Errorf("got %s, want a bcde fgh", text)
-	}
-}
-
-// A certificate whose file system does not answer, as a pipe does not, held up each connection until the servers were
-// called away. The last one is used.
-func TestConfig_aCertificateThatCannotBeReadAgain(t *testing.T) {
-	dir := t.TempDir()
-	pipe := filepath.Join(dir, "cert.pem")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	last := new(tls.Certificate)
-	ended := make(chan *tls.Certificate, 1)
-	go func() { ended <- latest(last, pipe, pipe) }()
-	select {
-	case got := <-ended:
-		if got != last {
-			t.Errorf("got %v, want the last one", got)
-		}
-	case <-time.After(time.Minute): // of a machine that stands still
-		t.Error("got no certificate in a minute, want the last one")
-	}
-	writer, err := os.OpenFile(pipe, os.O_RDWR, 0) // what waits for it ends
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		_, _ = writer.WriteString("no certificate")
-	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
 	}
 }

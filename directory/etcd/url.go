@@ -184,33 +184,11 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 	case cert == "" || key == "":
 		return nil, invalid("cert and key must be given both or none")
 	}
-	pair, err := stuck.LoadX509KeyPair(cert, key)
-	if err != nil {
+	var err error
+	if config.GetClientCertificate, err = stuck.ClientCertificate(cert, key); err != nil {
 		return nil, fmt.Errorf("%w: cert %s and key %s: %w", ErrConfig, sanitize.Text(cert), sanitize.Text(key), err)
 	}
-	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		return latest(&pair, cert, key), nil
-	}
 	return config, nil
-}
-
-// latest returns the certificate that stands in files now, so that one that is renewed needs
-// no restart, and last if they cannot be used: they may be about to be replaced.
-//
-// Blocks: for stuck.Patience, if their file system does not answer: the last one is used then.
-func latest(last *tls.Certificate, cert, key string) *tls.Certificate {
-	found := make(chan *tls.Certificate, 1)
-	stuck.Await(func() {
-		if pair, err := stuck.LoadX509KeyPairAside(cert, key); err == nil {
-			found <- &pair
-		}
-	})
-	select {
-	case pair := <-found:
-		return pair
-	default:
-		return last
-	}
 }
 
 // passwordOf reads the first line of a file.

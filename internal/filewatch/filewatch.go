@@ -99,6 +99,7 @@ func kindOf(mode os.FileMode) string {
 type Keeper[T any] struct {
 	config  Config[T]
 	current atomic.Pointer[T]
+	failing atomic.Bool // the files, at the last look
 	stop    chan struct{}
 	once    sync.Once
 	done    sync.WaitGroup
@@ -134,6 +135,11 @@ func Open[T any](c Config[T]) (*Keeper[T], error) {
 //   - Blocks: never. Allocates: no.
 func (k *Keeper[T]) Current() T { return *k.current.Load() }
 
+// Failing reports whether no value could be made of the files at the last look.
+//
+//   - Blocks: never. Allocates: no.
+func (k *Keeper[T]) Failing() bool { return k.failing.Load() }
+
 // Paths returns the paths of the files, which must not be changed.
 func (k *Keeper[T]) Paths() []string { return k.config.Paths }
 
@@ -149,6 +155,7 @@ func (k *Keeper[T]) Reload() error {
 		k.config.Failed(err)
 	}
 	k.failed = err
+	k.failing.Store(err != nil)
 	if k.config.Looked != nil {
 		k.config.Looked(k.Current())
 	}

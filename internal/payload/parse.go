@@ -86,6 +86,7 @@ func Parse(file string, text []byte) (set Set, err error) {
 	if len(text) > mostBytes {
 		return nil, &Error{File: file, Line: 1, Column: 1, Err: fmt.Errorf("more than %d bytes", mostBytes)}
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // the mark of some editors
 	defer func() {
 		if wrong := (*placedError)(nil); errors.As(err, &wrong) {
 			before := text[:min(max(wrong.at, 0), len(text))]

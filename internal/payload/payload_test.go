@@ -283,3 +283,10 @@ func BenchmarkAppendProto(b *testing.B) {
 		out = p.AppendProto(out[:0], &payload.Envelope{Counter: 5}, data)
 	}
 }
+
+// TestAMarkOfAnEditor in front of the text is no part of it.
+func TestAMarkOfAnEditor(t *testing.T) {
+	if set := mustParse(t, "\ufeff"+each); set.Of(0x40) == nil {
+		t.Errorf("got %v, want the payloads", set)
+	}
+}

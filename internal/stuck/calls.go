@@ -3,11 +3,13 @@
 package stuck
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // Stat is os.Stat with On; so are the other functions that are called as those of package os.
@@ -99,6 +101,28 @@ func LoadX509KeyPairAside(cert, key string) (tls.Certificate, error) {
 	return loadPair(cert, key, OpenFileAside)
 }
 
+// ClientCertificate returns what shows the certificate that stands in files, as tls.Config.GetClientCertificate: one
+// that is renewed needs no restart, and the last one is shown if they cannot be used, since they may be about to be
+// replaced.
+//
+//   - Blocks: the result, for Patience, if their file system does not answer: the last one is shown then.
+func ClientCertificate(cert, key string) (func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
+	first, err := LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	var last atomic.Pointer[tls.Certificate]
+	last.Store(&first)
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		Await(func() {
+			if pair, err := LoadX509KeyPairAside(cert, key); err == nil {
+				last.Store(&pair)
+			}
+		})
+		return last.Load(), nil
+	}, nil
+}
+
 func loadPair(cert, key string, open opener) (tls.Certificate, error) {
 	certPEM, err := readFile(cert, open)
 	if err != nil {
@@ -108,7 +132,8 @@ func loadPair(cert, key string, open opener) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	return tls.X509KeyPair(certPEM, keyPEM)
+	mark := []byte("\ufeff") // of some editors, which would hide the first certificate
+	return tls.X509KeyPair(bytes.TrimPrefix(certPEM, mark), bytes.TrimPrefix(keyPEM, mark))
 }
 
 // opener is OpenFile or OpenFileAside.

@@ -51,3 +51,42 @@ func TestAServerThatHangs(t *testing.T) {
 		}
 	}
 }
+
+// TestASignalEndsIn in order, with status 0 as the other programs, in the middle of the log, too.
+func TestASignalEndsIn(t *testing.T) {
+	server := natsserver.Start(t)
+	makeStream(t, server.URL)
+	here, there := t.TempDir(), t.TempDir()
+	set := tags.Of(1, 2)
+	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set})
+	must(t, err)
+	publish := counting(t, p, set)
+	log := []string{"--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json"}
+	out := start(t, append([]string{"out", "--bus", here, "--tags", "1-2"}, log...)...)
+	must(t, p.WaitSubscribers(t.Context(), 1, set))
+	publish(3)
+	must(t, p.Drain(t.Context()))
+	must(t, p.Close())
+	must(t, out.Process.Signal(syscall.SIGTERM))
+	out.wait(t)
+
+	ended := make(chan bus.Event, 1)
+	s, err := open(t, there).NewSubscriber(bus.SubscriberConfig{Common: bus.Common{OnEvent: func(e bus.Event) {
+		if e.Kind == bus.Goodbye {
+			ended <- e
+		}
+	}}})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	sub, err := s.Subscribe(set, func(bus.Message) {})
+	must(t, err)
+	in := start(t, append([]string{"in", "--bus", there, "--wait-subscribers", "2"}, log...)...)
+	must(t, sub.Wait(t.Context()))
+	must(t, in.Process.Signal(syscall.SIGTERM))
+	if code, sum := in.wait(t); code != 0 || sum["messages"] != 0. || sum["ended_early"] != true {
+		t.Errorf("got status %d and %v, want 0, and an early end; it said\n%s", code, sum, in.err.String())
+	}
+	if e := <-ended; e.Err != nil {
+		t.Errorf("the subscriber is told of the failure %v, want none", e.Err)
+	}
+}

@@ -169,6 +169,11 @@ func TestFromOneBusToAnother(t *testing.T) {
 		t.Errorf("got %v, want no file of a recording that failed", err)
 	}
 
+	in := start(t, "in", "--bus", t.TempDir(), "--tags", "9", "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
+	if code, _ := in.wait(t); code != 1 || !strings.Contains(in.err.String(), "has no record of the tags and the span") {
+		t.Errorf("got status %d and %s, want 1 for tags that the log does not have", code, in.err.String())
+	}
+
 	wantIn(t, set, published, "--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json")
 }
 

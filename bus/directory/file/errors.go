@@ -105,7 +105,7 @@ func hintFor(err error) string {
 	case errors.Is(err, syscall.EFBIG):
 		return "raise the limit of the size of files (ulimit -f, LimitFSIZE= of systemd)"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return "raise the limit of open files"
+		return "raise the limit of open files (ulimit -n, LimitNOFILE= of systemd)"
 	case errors.Is(err, syscall.EROFS):
 		return "mount the file system writable, or choose another folder"
 	case errors.Is(err, os.ErrPermission):

@@ -106,3 +106,6 @@ func SetMaxClients(n int) (restore func()) {
 	maxClients = n
 	return func() { maxClients = before }
 }
+
+// FileError explains why a file in the folder is skipped.
+func FileError(path string, err error) error { return fileError(path, err) }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -57,5 +58,14 @@ func TestDirectory_errorsOfALostFolderAreShort(t *testing.T) {
 	want := "directory/file: " + folder + ": directory is missing: start a publisher or a receiver with the same folder, or check the path; it is looked for again"
 	if fmt.Sprint(err) != want {
 		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// TestAnEntryThatOthersMayNotRead is the mistake of the program that writes it, and of its umask.
+func TestAnEntryThatOthersMayNotRead(t *testing.T) {
+	err := file.FileError("/bus/x.jsonl", &os.PathError{Op: "open", Path: "x.jsonl", Err: syscall.EACCES})
+	wrong := (*file.PathError)(nil)
+	if !errors.As(err, &wrong) || !errors.Is(err, file.ErrUnreadable) || !strings.Contains(wrong.Hint, "with a umask that lets others read") {
+		t.Errorf("got %v, want advice about the umask", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -220,6 +221,9 @@ func fileError(path string, err error) error {
 	case errors.Is(err, ErrName), errors.Is(err, ErrNotRegular):
 		hint = "remove it: only publishers write files *" + suffix + " here"
 	case errors.Is(err, ErrDamaged), errors.Is(err, ErrLeftBehind):
+	case errors.Is(err, fs.ErrPermission): // the mistake is of the program that has written it
+		hint = "start the program that writes it with a umask that lets others read, as 022 (UMask= of systemd), or give this user permission"
+		err = wrap(ErrUnreadable, err)
 	default:
 		hint = hintFor(err)
 		err = wrap(ErrUnreadable, err)

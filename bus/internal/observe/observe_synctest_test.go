@@ -44,7 +44,7 @@ func TestAnAnswerIsWhole(t *testing.T) {
 		{"no more than may be", subscription.Describe{ID: 1, Peers: subscription.MaxDescribed}, state.State{}, ""},
 		{"a byte", subscription.Describe{ID: 9}, large(1), ""},
 		{"a megabyte", subscription.Describe{ID: 1<<64 - 1}, large(1 << 20), ""},
-		{"too much", subscription.Describe{ID: 2}, large(observe.MaxAnswerBytes), "refused: the answer has 33657079 bytes, limit 33554432: ask for fewer peers and tags"},
+		{"too much", subscription.Describe{ID: 2}, large(observe.MaxAnswerBytes), "refused: the answer has 33657102 bytes, limit 33554432: ask for fewer peers and tags"},
 		{"a bad set", subscription.Describe{ID: 3, Set: []byte{1, 2, 3}}, state.State{}, "refused: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func readExpectations(file string) (all []expectation, err error) {
 	} else if err != nil {
 		return nil, err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(f.Data))
+	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(f.Data, []byte("\ufeff"))))
 	lines.Buffer(nil, 16<<20)
 	for n := 1; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())

@@ -24,7 +24,7 @@ func (c *Command) alone(ctx context.Context, e *tool.Env) (err error) {
 	if e.Bus == "" {
 		var dir string
 		if dir, err = os.MkdirTemp("", "tagbus-bench-"); err != nil {
-			return err
+			return fmt.Errorf("no folder for the bus: %w: set TMPDIR to one that can be written, or give --bus", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		flags := *e.Flags

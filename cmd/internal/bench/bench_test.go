@@ -220,6 +220,15 @@ func interrupt(t *testing.T, flags *tool.Flags) {
 }
 
 // A signal that comes before the other process has begun is told as one that comes later.
+// TestThereIsNoTemporaryFolder, which only the environment names.
+func TestThereIsNoTemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", "/does/not/exist")
+	err := tooltest.MustRead[Command](t, "").alone(t.Context(), &tool.Env{Flags: &tool.Flags{}})
+	if err == nil || !strings.HasPrefix(err.Error(), "no folder for the bus: ") || !strings.HasSuffix(err.Error(), ": set TMPDIR to one that can be written, or give --bus") {
+		t.Errorf("got %v, want TMPDIR named", err)
+	}
+}
+
 func TestASignalBeforeTheOtherProcessBegins(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())

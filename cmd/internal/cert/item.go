@@ -3,13 +3,11 @@
 package cert
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -44,10 +42,13 @@ func readItems(path string) (all []item, err error) {
 	} else if err != nil {
 		return nil, err
 	}
-	rest := f.Data
-	for block := (*pem.Block)(nil); ; {
-		if block, rest = pem.Decode(rest); block == nil {
-			break
+	for block, err := range identity.Blocks(f.Data) {
+		if err != nil {
+			do := "copy the file again"
+			if errors.Is(err, identity.ErrUTF16) {
+				do = "save it again, as UTF-8"
+			}
+			return nil, fmt.Errorf("%s: %w: %s", sanitize.Text(path), err, do)
 		}
 		i := item{path: path, mode: f.Mode}
 		switch {
@@ -64,9 +65,6 @@ func readItems(path string) (all []item, err error) {
 			return nil, fmt.Errorf("%s: %s %d cannot be read: %w", sanitize.Text(path), sanitize.Text(block.Type), len(all)+1, err)
 		}
 		all = append(all, i)
-	}
-	if bytes.Contains(rest, []byte("-----BEGIN")) {
-		return nil, fmt.Errorf("%s: the last block is not whole: copy the file again", sanitize.Text(path))
 	}
 	if len(all) == 0 {
 		list, err := x509.ParseRevocationList(f.Data)

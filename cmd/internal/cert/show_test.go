@@ -62,7 +62,7 @@ $`, "show", "b.pem", "b.key", "ca.pem", "ca.crl")
 	must(t, os.WriteFile("text.pem", []byte("hello"), 0o600))
 	must(t, os.WriteFile("half.pem", pki.PEM(hostile)[:100], 0o600))
 	must(t, os.WriteFile("bad.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), 0o600))
-	b.want(1, `(?s)b.pem: certificate.*text.pem: no certificate, private key or list.*half.pem: the last block is not whole.*bad.pem: CERTIFICATE 1 cannot be read`, "show", "b.pem", "text.pem", "half.pem", "bad.pem")
+	b.want(1, `(?s)b.pem: certificate.*text.pem: no certificate, private key or list.*half.pem: block 1 is not whole.*bad.pem: CERTIFICATE 1 cannot be read`, "show", "b.pem", "text.pem", "half.pem", "bad.pem")
 }
 
 func TestCheck(t *testing.T) {

@@ -29,6 +29,10 @@ const slowGreeting = time.Second
 // judgeAddresses says which entries cannot be reached from this host, and why.
 func judgeAddresses(s *seen) []Finding {
 	f := &findings{group: "addresses"}
+	if errors.Is(s.backend, syscall.EMFILE) || errors.Is(s.backend, syscall.ENFILE) {
+		f.add(Error, "backend-unusable", s.us.backend, "raise it: LimitNOFILE= of the service, or ulimit -n", "the limit of open files of this command is too low for it, so no entry was dialed: %v", s.backend)
+		return f.all
+	}
 	if s.backend != nil {
 		f.add(Error, "backend-unusable", s.us.backend, "give the --backend of the bus, in a program that has it, on a host that has its devices",
 			"this host cannot use it, so no entry was dialed: %v", s.backend)

@@ -119,6 +119,13 @@ var wrongs = []wrong{
 	{"an entry is not renewed", func(s *seen) { s.entries[0].moved, s.entries[0].silent = false, time.Minute }},
 	{"two instances have one name", func(s *seen) { s.entries[0].Entry.Name = "felix-2" }},
 	{"two entries have one address", func(s *seen) { s.entries[0].Entry.Addresses[0] = s.entries[1].Entry.Addresses[0] }},
+	{"the backend needs more files than this command may have", func(s *seen) {
+		s.backend, s.asked, s.us.backend = fmt.Errorf("reactor: create timer: %w", syscall.EMFILE), false, "auto"
+		for i := range s.entries {
+			s.entries[i].greets = nil
+			s.entries[i].first, s.entries[i].second = answerSeen{}, answerSeen{}
+		}
+	}},
 	{"the backend cannot be used", func(s *seen) {
 		s.backend, s.asked, s.us.backend = netio.ErrNotBuiltIn, false, "rdma"
 		for i := range s.entries {
@@ -164,6 +171,7 @@ var wrongs = []wrong{
 	}},
 	{"an address fails", failing(errors.New("odd"), 0)},
 	{"an address is slow", func(s *seen) { s.entries[0].greets[0].Took = 1340 * time.Millisecond }},
+	{"a policy cannot be read again", now(func(a *state.State) { a.AccessFailing = true })},
 	{"an entry is one of too many", now(func(a *state.State) { a.EntryCrowded = true })},
 	{"an entry cannot be renewed", now(func(a *state.State) { a.EntryFailing = true })},
 	{"a clock is ahead", func(s *seen) {

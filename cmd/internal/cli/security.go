@@ -132,12 +132,29 @@ func (g *Guard) Close() {
 	g.access.Close()
 }
 
-// Metrics returns the collectors of what the files say; none without certificates.
+// Metrics returns the collectors of what the files say; none without files.
 func (g *Guard) Metrics() []prometheus.Collector {
-	if g == nil || g.access.Identity() == nil {
+	if g == nil {
 		return nil
 	}
-	return []prometheus.Collector{CertificateEnd(func() time.Time { return g.access.Identity().Certificate().NotAfter })}
+	failing := AccessFailing(g.access.Failing)
+	if g.access.Identity() == nil {
+		return []prometheus.Collector{failing}
+	}
+	return []prometheus.Collector{failing, CertificateEnd(func() time.Time { return g.access.Identity().Certificate().NotAfter })}
+}
+
+// AccessFailing returns the collector of whether a program goes by files of before.
+func AccessFailing(failing func() bool) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tagbus_access_failing",
+		Help: "1 while the certificates or the policy of this program cannot be read again: those of before are in use, and what was revoked since is not.",
+	}, func() float64 {
+		if failing() {
+			return 1
+		}
+		return 0
+	})
 }
 
 // CertificateEnd returns the collector of when the certificate of a program ends.

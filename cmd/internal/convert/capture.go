@@ -118,6 +118,15 @@ func (i *importer) run(ctx context.Context) error {
 			return err
 		}
 	}
+	switch {
+	case i.messages > 0:
+	case i.damaged > 0 && !i.begun:
+		i.note("no packet of the captures can be read")
+	case !i.begun:
+		i.note("no packets are in the captures")
+	default:
+		i.note("no packet of the captures is of what --tags, --from, --until or --publisher ask for")
+	}
 	if err := i.finish(); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestCSVHasEachMessage(t *testing.T) {
 func TestEmptyCSVHasItsTitles(t *testing.T) {
 	b := newBed(t)
 	b.record("run.tbr", 256, all()...)
-	r := b.wants(1, "no message is what was asked for: tagbus rec info shows the tags and times that there are\n"+
+	r := b.wants(1, "no message is from 2030-01-01T00:00:00Z on (--from): those that are there are of about 2026-11-24T12:00:00.123456789Z to 2026-11-24T12:00:00.213456789Z\n"+
 		"0 messages and 0 events written to standard output as csv: 78 B\n", "run.tbr", "--to", "csv", "--out", "-", "--from", "2030-01-01")
 	differ(t, "time,kind,tag,publisher,instance,counter,status,length,data,count,cause,text\r\n", r.out)
 }

@@ -132,6 +132,9 @@ func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query)
 			return err
 		}
 	}
+	if j.messages == 0 {
+		j.note("%s", rec.NoMessage(rs, q, "--until"))
+	}
 	if err := j.incomplete(s, rec.Incomplete(rs, q, blocks)); err != nil {
 		return err
 	}

@@ -30,9 +30,6 @@ func (j *job) end() error {
 		j.note("%d more places cannot be read", j.damaged-maxDamage)
 	}
 	j.noteLeftOut()
-	if j.messages == 0 {
-		j.note("no message is what was asked for: tagbus rec info shows the tags and times that there are")
-	}
 	if err := j.say(); err != nil {
 		return err
 	}

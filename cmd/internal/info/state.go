@@ -108,6 +108,9 @@ func writeState(out io.Writer, r *overview.Row, clients map[string]*state.State)
 	if s.EntryCrowded {
 		p.say("", "its directory has more entries than programs follow: some may not find it (--max-entries, of a folder)")
 	}
+	if s.AccessFailing {
+		p.say("", "its certificates or its policy cannot be read again: those of before are in use, as its warnings say")
+	}
 	p.counters(r)
 	if s.Sending != nil {
 		p.sending(s, s.Sending)

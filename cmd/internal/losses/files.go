@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/stuck"
 	"tagbus/tags"
@@ -70,6 +72,7 @@ func (r *reporter) readFiles() (f found, err error) {
 		}
 		if bad > 0 {
 			f.note("%s: %s passed over that are no records of losses", path, units.FormatNumber(bad, "line"))
+			f.unanswered = &tool.StatusError{Code: cli.ExitFailed} // what they would say is not known
 		}
 	}
 	if summed > 0 {

@@ -88,7 +88,7 @@ type reporter struct {
 type found struct {
 	rows       []Row
 	notes      []string // what the rows do not say
-	unanswered error    // of tool.Unanswered
+	unanswered error    // of tool.Unanswered, or of files with lines that are no records
 	older      int      // records of files that are of before --since
 	where      string   // where there are none, if there are none
 }

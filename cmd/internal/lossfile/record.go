@@ -93,7 +93,7 @@ func Read(path string, f func(Record)) (bad int, err error) {
 			return bad, err
 		}
 		var r Record
-		switch line = bytes.TrimSpace(line); {
+		switch line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))); { // the mark of some editors
 		case len(line) == 0 && !tooLong:
 		case tooLong, json.Unmarshal(line, &r) != nil, r.Cause == "":
 			bad++

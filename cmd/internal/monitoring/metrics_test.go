@@ -54,7 +54,7 @@ func exported(t *testing.T) map[string][]string {
 		metrics.OfSubscriber(func() bus.SubscriberStats { return bus.SubscriberStats{ByBackend: by} }),
 		metrics.OfReceiver(func() bus.SubscriberStats { return bus.SubscriberStats{ByBackend: by} }),
 		metrics.OfDirectory(answering{memory.New()}),
-		metrics.OfBuild(""), latency.NewCollector(&h), cli.CertificateEnd(time.Now),
+		metrics.OfBuild(""), latency.NewCollector(&h), cli.CertificateEnd(time.Now), cli.AccessFailing(func() bool { return true }),
 	)
 	families, err := registry.Gather()
 	if err != nil {

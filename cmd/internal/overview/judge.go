@@ -59,6 +59,9 @@ func (j *judgement) row(r *Row) {
 	if s.EntryCrowded {
 		x.itself(Warning, EntryCrowded, 0)
 	}
+	if s.AccessFailing {
+		x.itself(Warning, AccessFailing, 0)
+	}
 	x.peers()
 	x.losses()
 	x.unconfirmed()

@@ -63,6 +63,7 @@ const (
 	PoolWasEmpty     = "pool-was-empty"
 	EntryFailing     = "entry-failing"
 	EntryCrowded     = "entry-crowded"
+	AccessFailing    = "access-failing"
 	NoAnswer         = "no-answer"
 	NotAllowed       = "not-allowed"
 	NotObservable    = "not-observable"

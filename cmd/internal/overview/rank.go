@@ -12,7 +12,7 @@ var ranks = []string{
 	DirectoryAway, "folder-missing", "folder-unreadable", "folder-hangs", "backend-unusable", "certificate-expired", "certificate-unusable",
 	FolderFull, "disk-full", "folder-unwritable", "folder-clock", "nothing-known",
 
-	StaleEntry, NoAnswer, EntryFailing, EntryCrowded, "entry-not-renewed",
+	StaleEntry, NoAnswer, AccessFailing, EntryFailing, EntryCrowded, "entry-not-renewed",
 	"address-gone", "address-silent", "address-refused", "address-timeout", "address-unreachable", "address-other-instance", "address-other-protocol", "address-closes",
 	"certificate-refused", "address-insecure", "backend-differs", "loopback-address", "address-undialable", "address-failed", "mtu",
 	"two-receivers", "two-publishers", "more-owners", "address-shared",

@@ -182,6 +182,9 @@ var words = map[string]word{
 	EntryCrowded: {func(*Problem) string {
 		return "its directory has more entries than programs follow: some do not find it"
 	}, "use a folder for each part of the bus, on etcd a name (etcd://HOST/NAME), or start all programs of a folder with a larger --max-entries: its problem lines have the number"},
+	AccessFailing: {func(*Problem) string {
+		return "its certificates or its policy cannot be read again: those of before are in use, and what was revoked since is not"
+	}, "its warnings have the file and the mistake: mend it, and the program takes it within 10 s, or at once on SIGHUP"},
 	NoAnswer: {
 		func(p *Problem) string { return "it does not answer" + since(p.First) + because(p.Why) },
 		"tagbus check says what is wrong with its addresses; look at its host and its log",

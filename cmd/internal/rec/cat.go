@@ -66,6 +66,9 @@ func (c *Cat) Run(ctx context.Context, e *tool.Env) (err error) {
 	if c.Head == 0 || p.messages < c.Head { // else the end was not asked for
 		d.missing(Incomplete(rs, q, 0))
 	}
+	if p.messages == 0 && c.chooses() && !q.EventsOnly {
+		d.noMessage(rs, q)
+	}
 	return d.end()
 }
 

@@ -28,7 +28,7 @@ type Cut struct {
 
 // Check reports what is wrong with the flags.
 func (c *Cut) Check() error {
-	if c.Tags.IsEmpty() && c.From == (When{}) && c.To == (When{}) && c.Publisher == "" {
+	if !c.chooses() {
 		return errors.New("nothing says what is to be cut out: want --tags, --from, --to or --publisher")
 	}
 	return nil
@@ -67,6 +67,9 @@ func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	k.damage.incomplete(k.why.lines())
+	if k.out.messages == 0 {
+		k.damage.noMessage(rs, q)
+	}
 	return k.damage.end()
 }
 

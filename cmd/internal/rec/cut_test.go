@@ -37,7 +37,7 @@ func TestCutByTime(t *testing.T) {
 	if r := rectest.Verify(b, b.path("b.tbr")); !r.Whole() || r.Files[0].ID == (recording.ID{1}) || r.Files[0].Host != "recorder1" || r.Files[0].Policy != "block" {
 		t.Errorf("got %v of %+v, want a whole recording of its own", r, r.Files[0].Header)
 	}
-	b.says("cut a.tbr --from +10m --out empty.tbr --json", 0, `"messages":0,`)
+	b.says("cut a.tbr --from +10m --out empty.tbr --json", 1, `"messages":0,`)
 	if r := rectest.Verify(b, b.path("empty.tbr")); !r.Whole() {
 		t.Errorf("got %v, want an empty recording that is whole", r)
 	}
@@ -72,9 +72,9 @@ func TestCutIsHonest(t *testing.T) {
 		{"a gap before", join(msgs(0, alice, 1, 1, 5), gap(55, alice, 1, 3, recording.CauseFull), msgs(60, alice, 1, 9, 12), stop(99)), nil, "--from +60ms", 0, ""},
 		{"a gap of another tag", join(msgs(0, alice, 1, 1, 5), gap(55, alice, 2, 3, recording.CauseFull), stop(99)), nil, "--tags 1", 0, ""},
 		{"a hole without a gap", join(msgs(0, alice, 1, 1, 5), msgs(60, alice, 1, 9, 12), stop(99)), nil, "--from +20ms", 0, "3 messages are missing, and no event says why"},
-		{"a connection that is lost meanwhile", join(joined(0, alice, 1), msgs(0, alice, 1, 1, 5), event(45, recording.Event{Kind: recording.Lost, Peer: alice}), stop(99)), nil, "--from +50ms", 0, "the connection to publisher alice"},
+		{"a connection that is lost meanwhile", join(joined(0, alice, 1), msgs(0, alice, 1, 1, 5), event(45, recording.Event{Kind: recording.Lost, Peer: alice}), stop(99)), nil, "--from +50ms", 1, "the connection to publisher alice"},
 		{"a connection that is back", join(joined(0, alice, 1), event(1, recording.Event{Kind: recording.Lost, Peer: alice}), joined(2, alice, 1), msgs(5, alice, 1, 1, 5), stop(99)), nil, "--from +3ms", 0, ""},
-		{"a publisher that has gone", join(joined(0, alice, 1), ended(3, alice), event(4, recording.Event{Kind: recording.Vanished, Peer: bob}), stop(99)), nil, "--from +50ms", 0, ""},
+		{"a publisher that has gone", join(joined(0, alice, 1), ended(3, alice), event(4, recording.Event{Kind: recording.Vanished, Peer: bob}), stop(99)), nil, "--from +50ms", 1, ""},
 		{"a full disk", join(msgs(0, alice, 1, 1, 5), event(90, recording.Event{Kind: recording.Stopped, Failed: true, Text: "the disk is full"})), nil, "--from +20ms", 1, "the disk is full"},
 		{"a full disk, later", join(msgs(0, alice, 1, 1, 5), event(90, recording.Event{Kind: recording.Stopped, Failed: true, Text: "the disk is full"})), nil, "--to +20ms", 0, ""},
 		{"a file that was cut off", simple(), func(data []byte) []byte { return data[:len(data)-500] }, "--from +20ms", 1, "was not closed"},

@@ -82,6 +82,7 @@ type damage struct {
 	to       io.Writer
 	blocks   uint64
 	notWhole bool // more is missing, and was said
+	absent   bool // there is no message of what was asked for
 }
 
 // add names what an iteration could not read. An error of another kind is returned.
@@ -110,13 +111,19 @@ func (d *damage) missing(why []string) {
 // incomplete notes what is missing, which is said elsewhere.
 func (d *damage) incomplete(why []string) { d.notWhole = d.notWhole || len(why) > 0 }
 
-// end returns what the command returns if all else went well. Of files that are not whole the
-// status is 1, whatever the command and the reason.
+// noMessage says what there is instead of the messages that flags ask for.
+func (d *damage) noMessage(rs recording.Readers, q recording.Query) {
+	d.absent = true
+	d.say(NoMessage(rs, q, "--to"))
+}
+
+// end returns what the command returns if all else went well. Of files that are not whole, or
+// have no message of what was asked for, the status is 1, whatever the command and the reason.
 func (d *damage) end() error {
 	if d.blocks > maxDamage {
 		fmt.Fprintf(d.to, "%d more blocks cannot be read\n", d.blocks-maxDamage)
 	}
-	if d.blocks > 0 || d.notWhole {
+	if d.blocks > 0 || d.notWhole || d.absent {
 		return &tool.StatusError{Code: cli.ExitFailed}
 	}
 	return nil

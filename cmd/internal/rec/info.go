@@ -55,6 +55,9 @@ func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
 	}
 	d.missing(partsMissing(rs))
 	d.incomplete(Incomplete(rs, recording.Query{}, 0))
+	if q := (recording.Query{Tags: c.Tags, Publisher: c.Publisher}); found.count == 0 && found.untold == 0 && (!q.Tags.IsEmpty() || q.Publisher != "") {
+		d.noMessage(rs, q)
+	}
 	return d.end()
 }
 

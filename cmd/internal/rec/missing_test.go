@@ -67,7 +67,7 @@ func TestTextsAreKeptShort(t *testing.T) {
 	step := recording.Record{Event: &recording.Event{Kind: recording.Stepped, Time: at(25), Text: long}}
 	b.record("a.tbr", header(1), join(joined(0, alice, 1), msgs(0, alice, 1, 1, 2), other, step, lost(30, alice), stop(99))...)
 	b.record("b.tbr", header(2), join(joined(0, bob, 2), msgs(0, bob, 2, 1, 2), stop(99))...)
-	b.says("cut a.tbr --from +50ms --out cut.tbr", 0)
+	b.says("cut a.tbr --from +50ms --out cut.tbr", 1)
 	b.says("merge a.tbr b.tbr --out merged.tbr", 0)
 	texts := func(name, begin string) (n int) {
 		for _, line := range b.lines(name) {

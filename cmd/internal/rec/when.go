@@ -91,6 +91,11 @@ type Selection struct {
 	Publisher string   `placeholder:"NAME" help:"Only what comes from publishers of this name or instance. Default: all."`
 }
 
+// chooses reports whether flags choose something.
+func (s *Selection) chooses() bool {
+	return !s.Tags.IsEmpty() || s.From != (When{}) || s.To != (When{}) || s.Publisher != ""
+}
+
 // query returns the query for files.
 //
 //   - Errors: --to is not after --from.

@@ -26,7 +26,11 @@ func TestWhen(t *testing.T) {
 		{"2026-11-24T13:00:00.98+01:00", 2},
 	}
 	for _, test := range tests {
-		got := b.says("cat a.tbr --from "+test.from, 0)
+		status := 0
+		if test.want == 0 {
+			status = 1 // nothing of what was asked for
+		}
+		got := b.says("cat a.tbr --from "+test.from, status)
 		if n := strings.Count(got.out, "\n"); n != test.want {
 			t.Errorf("--from %s: got %d messages, want %d", test.from, n, test.want)
 		}

@@ -21,11 +21,11 @@ const recordingMagic = "\x8aTBR\r\n\x1a\n"
 // others are formats that people have in place of pcap, by their first bytes. Those of pcap
 // come in both byte orders.
 var others = []other{
-	{"\x1f\x8b", "compressed with gzip: pipe it through zcat"},
-	{"\xfd7zXZ\x00", "compressed with xz: pipe it through xzcat"},
-	{"\x28\xb5\x2f\xfd", "compressed with zstd: pipe it through zstdcat"},
-	{"\x04\x22\x4d\x18", "compressed with lz4: pipe it through lz4cat"},
-	{"BZh", "compressed with bzip2: pipe it through bzcat"},
+	{"\x1f\x8b", "compressed with gzip: unpack it, for example with zcat"},
+	{"\xfd7zXZ\x00", "compressed with xz: unpack it, for example with xzcat"},
+	{"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it, for example with zstdcat"},
+	{"\x04\x22\x4d\x18", "compressed with lz4: unpack it, for example with lz4cat"},
+	{"BZh", "compressed with bzip2: unpack it, for example with bzcat"},
 	{"PK\x03\x04", "a zip archive: unpack it first"},
 	{"snoop\x00\x00\x00", "a capture of snoop (Solaris): editcap -F pcapng IN OUT converts it"},
 	{"btsnoop\x00", "a capture of btsnoop (Bluetooth): editcap -F pcapng IN OUT converts it"},

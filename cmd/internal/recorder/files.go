@@ -62,7 +62,7 @@ type folder struct {
 // system.
 func newFolder(path string, force bool) (*folder, error) {
 	f := &folder{path: path, force: force}
-	defer f.waits()()
+	defer f.waits(path)()
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -81,11 +81,28 @@ func newFolder(path string, force bool) (*folder, error) {
 		return nil, fmt.Errorf("%s is there already: choose another name, or --force to replace it", there[0])
 	}
 	for _, name := range there {
+		if info, err := os.Lstat(name); err == nil && name != path && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is there, has the name of a part and is no file, which --force does not replace: remove it, or choose another name", name)
+		}
 		if err := unclaimed(name); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
+}
+
+// mostParts is for how many parts there is to be a name.
+const mostParts = 99_999
+
+// partsFit returns an error if the name of a later part is too long, with which the run would end there.
+func (f *folder) partsFit() error {
+	defer f.waits(f.path)()
+	var st syscall.Statfs_t
+	n := len(filepath.Base(partName(f.path, mostParts)))
+	if err := syscall.Statfs(filepath.Dir(f.path), &st); err != nil || st.Namelen <= 0 || uint64(n) <= uint64(st.Namelen) {
+		return nil // what else is wrong shows when it is created
+	}
+	return fmt.Errorf("%s: parts of a recording have their number in the name, %d bytes then, and here a name has %d at most: choose a shorter one", f.path, n, st.Namelen)
 }
 
 // unclaimed returns an error if another recorder is writing a file: --force does not replace
@@ -105,12 +122,14 @@ func errClaimed(name string) error {
 	return fmt.Errorf("%s is being written by another program: end it, or choose another name", name)
 }
 
-// waits notes that a call for the folder is waited for.
-func (f *folder) waits() (over func()) {
+// waits notes that a call for a part, or its folder, is waited for.
+//
+//   - name: of the part, as people know it.
+func (f *folder) waits(name string) (over func()) {
 	if f.begun {
-		return stuck.Aside(f.path)
+		return stuck.Aside(name)
 	}
-	return stuck.On(f.path)
+	return stuck.On(name)
 }
 
 // name implements disk.
@@ -130,7 +149,7 @@ func partName(path string, part int) string {
 	return fmt.Sprintf("%s.%04d%s", strings.TrimSuffix(path, ext), part, ext)
 }
 
-// parts returns the parts that are there.
+// parts returns what is there with the name of a part: another part cannot be made there, whatever it is.
 func (f *folder) parts() (names []string, err error) {
 	if _, err := os.Lstat(f.path); err == nil {
 		names = append(names, f.path)
@@ -143,7 +162,7 @@ func (f *folder) parts() (names []string, err error) {
 	stem := strings.TrimSuffix(filepath.Base(f.path), ext) + "."
 	for _, e := range entries {
 		number, isPart := strings.CutPrefix(strings.TrimSuffix(e.Name(), ext), stem)
-		if isPart && strings.HasSuffix(e.Name(), ext) && isNumber(number) && e.Type().IsRegular() {
+		if isPart && strings.HasSuffix(e.Name(), ext) && isNumber(number) {
 			names = append(names, filepath.Join(filepath.Dir(f.path), e.Name()))
 		}
 	}
@@ -169,11 +188,11 @@ func (f *folder) create(part int) (file, error) {
 		}
 		return pipe{&named{File: opened, name: f.path}}, nil
 	}
-	defer stuck.Aside(f.path)() // the recorder ends without it
+	name := partName(f.path, part)
+	defer stuck.Aside(name)() // the recorder ends without it
 	opened, err := os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE, 0o666)
-	name := partName(f.path, part) // what fails under the other name leaves nothing of it
 	if err != nil {
-		if _, there := os.Lstat(f.temporary()); there == nil {
+		if _, there := os.Lstat(f.temporary()); there == nil { // else nothing is left of it
 			name = f.temporary()
 		}
 		return nil, cli.FileError(name, err)
@@ -199,13 +218,13 @@ func (f *folder) finish(part int) error {
 	if f.fifo {
 		return nil
 	}
-	defer f.waits()()
+	name := partName(f.path, part)
+	defer f.waits(name)()
 	if part == 0 && f.force {
 		if err := f.removeAll(); err != nil {
 			return err
 		}
 	}
-	name := partName(f.path, part)
 	if _, err := os.Lstat(name); err == nil && !f.force {
 		return fmt.Errorf("%s is there already: another program has made it", name)
 	}
@@ -237,7 +256,7 @@ func (f *folder) removeAll() error {
 // abandon removes what create has made, if it has not got its name.
 func (f *folder) abandon() {
 	if f.made {
-		defer stuck.On(f.path)() // the last that is done
+		defer stuck.On(f.temporary())() // the last that is done
 		_ = os.Remove(f.temporary())
 	}
 }
@@ -247,7 +266,11 @@ func (f *folder) free() (n uint64, ok bool, err error) {
 	if f.fifo {
 		return 0, false, nil
 	}
-	defer f.waits()()
+	name := f.path
+	if f.last != nil {
+		name = f.last.name
+	}
+	defer f.waits(name)()
 	if err := f.last.unlinked(); err != nil {
 		return 0, false, err
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/stuck"
 	"tagbus/internal/testkit"
 )
 
@@ -80,6 +81,34 @@ func TestPartsReplaceThoseOfAnEarlierRecording(t *testing.T) {
 	}
 }
 
+// TestWhatALaterPartMeetsIsSeenAtTheStart: a run of a night ended at its first part.
+func TestWhatALaterPartMeetsIsSeenAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.tbr")
+	for name, make := range map[string]func(string) error{
+		"a folder": func(at string) error { return os.Mkdir(at, 0o700) },
+		"a link":   func(at string) error { return os.Symlink("elsewhere", at) },
+		"a pipe":   func(at string) error { return syscall.Mkfifo(at, 0o600) },
+	} {
+		at := filepath.Join(dir, "run.0001.tbr")
+		testkit.Must(t, make(at))
+		if _, err := newFolder(path, false); err == nil || !strings.Contains(err.Error(), "run.0001.tbr is there already") {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+		if _, err := newFolder(path, true); err == nil || !strings.Contains(err.Error(), "is no file, which --force does not replace") {
+			t.Errorf("%s, with force: got %v, want a refusal", name, err)
+		}
+		testkit.Must(t, os.Remove(at))
+	}
+	for n, fits := range map[int]bool{245: true, 246: false} { // 255 without .tbr and .99999
+		f, err := newFolder(filepath.Join(dir, strings.Repeat("n", n)+".tbr"), false)
+		testkit.Must(t, err)
+		if err := f.partsFit(); (err == nil) != fits {
+			t.Errorf("a name of %d bytes: got %v, want none: %v", n+4, err, fits)
+		}
+	}
+}
+
 // TestAPartThatAnotherProgramMakes is not replaced.
 func TestAPartThatAnotherProgramMakes(t *testing.T) {
 	dir := t.TempDir()
@@ -115,6 +144,32 @@ func TestARecordingThatIsRemoved(t *testing.T) {
 	}
 	if _, _, err := f.free(); err != nil {
 		t.Errorf("got %v after it was closed, want none", err)
+	}
+}
+
+// TestAPartThatCannotBeMadeNowIsNamed as it will be called, and not as the part before it, which is complete.
+func TestAPartThatCannotBeMadeNowIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.tbr")
+	f, err := newFolder(path, false)
+	testkit.Must(t, err)
+	writePart(t, f, 0, "first")
+	testkit.Must(t, syscall.Mkfifo(f.temporary(), 0o600)) // which hangs as a file system that does not answer
+	said := make(chan stuck.Note, 2)
+	stuck.Say(func(n stuck.Note) { said <- n })
+	defer stuck.Say(nil)
+	made := make(chan error, 1)
+	go func() {
+		_, err := f.create(1)
+		made <- err
+	}()
+	if n, want := <-said, filepath.Join(filepath.Dir(path), "run.0001.tbr"); n.Path != want {
+		t.Errorf("got that %s is waited for, want %s", n.Path, want)
+	}
+	reader, err := os.OpenFile(f.temporary(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	testkit.Must(t, err)
+	defer func() { testkit.Must(t, reader.Close()) }()
+	if err := <-made; err == nil {
+		t.Error("got a part in a pipe")
 	}
 }
 

@@ -75,6 +75,11 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if d.fifo && c.rotates() {
 		return &cli.UsageError{Err: errors.New("FILE is no regular file, which has no parts: leave --rotate-bytes and --rotate-every out")}
 	}
+	if c.rotates() {
+		if err := d.partsFit(); err != nil {
+			return &cli.UsageError{Err: err}
+		}
+	}
 	d.sync = c.Fsync != Fsync{}
 	defer d.abandon()
 	r, err := newRun(c, e, d)

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/rec"
 	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 	"tagbus/recording"
@@ -43,13 +43,23 @@ func (r *run) choose() error {
 	if len(series) == 0 {
 		return fmt.Errorf("nothing to publish: no messages are in %s", strings.Join(c.Files, ", "))
 	}
-	publishers := make(map[*bus.Peer]struct{})
-	senders := make(map[tags.Tag]int) // publishers of each tag that is published
+	// By instance: each file has its publishers, and one that connects again comes from elsewhere.
+	type origin struct {
+		instance string
+		tag      tags.Tag
+	}
+	publishers := make(map[string]struct{})
+	origins := make(map[origin]struct{})
+	senders := make(map[tags.Tag]int) // origins of each tag that is published
 	var all []tags.Tag
 	for _, s := range series {
-		if selected(c, s) {
+		from := origin{tag: s.Tag}
+		if s.Publisher != nil {
+			from.instance = s.Publisher.Instance
+		}
+		if _, known := origins[from]; !known && rec.Selected(r.query, s) {
 			to := r.mapper.of(s.Tag)
-			publishers[s.Publisher] = struct{}{}
+			origins[from], publishers[from.instance] = struct{}{}, struct{}{}
 			if senders[to]++; senders[to] == 1 {
 				all = append(all, to)
 			} else if senders[to] == 2 {
@@ -58,20 +68,13 @@ func (r *run) choose() error {
 		}
 	}
 	if len(all) == 0 {
-		return noSeries(c, series)
+		return fmt.Errorf("nothing to publish: %s", rec.NoSeries(r.query, series))
 	}
 	r.publishers, r.tags = len(publishers), tags.Of(all...)
 	if r.shared > 0 {
 		r.console.Say("%s with the messages of several publishers, or of several tags by --map: in the order in which they were recorded", units.FormatNumber(r.shared, "tag"))
 	}
 	return nil
-}
-
-// selected reports whether the flags ask for the messages of a tag from a publisher.
-func selected(c *Command, s recording.Series) bool {
-	p := s.Publisher
-	return (c.Tags.IsEmpty() || c.Tags.Contains(s.Tag)) &&
-		(c.Publisher == "" || p != nil && (p.Name == c.Publisher || p.Instance == c.Publisher))
 }
 
 // inspect says what is wrong with the files as such.
@@ -145,7 +148,7 @@ func (r *run) look(ctx context.Context) error {
 	if r.cmd.From.given || r.cmd.To.given {
 		seen = make(map[tags.Tag]struct{})
 	}
-	for rec, err := range r.files.Records(r.query) {
+	for one, err := range r.files.Records(r.query) {
 		if n++; n%checkEvery == 0 {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -162,12 +165,12 @@ func (r *run) look(ctx context.Context) error {
 			if r.cmd.Strict {
 				return fmt.Errorf("%w: leave --strict out to publish the rest", err)
 			}
-		case rec.Event != nil:
-			r.found.event(rec.Event)
+		case one.Event != nil:
+			r.found.event(one.Event)
 		default:
-			r.found.message(&rec.Message)
+			r.found.message(&one.Message)
 			if seen != nil {
-				seen[rec.Tag] = struct{}{}
+				seen[one.Tag] = struct{}{}
 			}
 		}
 	}

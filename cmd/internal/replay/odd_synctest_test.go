@@ -118,18 +118,6 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	set, err := tags.ParseSet("0x20-0x2f,0x40,0x100&0xffff")
-	testkit.Must(t, err)
-	got := nearest(set, []tags.Tag{0x1, 0x30, 0x3f, 0x1e, 0xfd, 0x30, 0x60})
-	want := []tags.Tag{0x30, 0x3f, 0x1e, 0xfd, 0x1, 0x60}
-	for i, w := range want {
-		if len(got) != len(want) || got[i] != w.String() {
-			t.Fatalf("got %v, want %v", got, want)
-		}
-	}
-}
-
 func TestReplayOfParts(t *testing.T) {
 	parts := make([]string, 3)
 	w := create(t, "0.tbr", recording.Config{})
@@ -137,7 +125,9 @@ func TestReplayOfParts(t *testing.T) {
 		if i > 0 {
 			w.rotate(name)
 		}
-		w.add(alice, sample{time.Duration(i) * time.Second, 5, 0, name})
+		from := *alice
+		from.Addr = netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i)) // it has connected again
+		w.add(&from, sample{time.Duration(i) * time.Second, 5, 0, name})
 		parts[i] = w.file.Name()
 	}
 	w.close()
@@ -160,6 +150,9 @@ func TestReplayOfParts(t *testing.T) {
 					t.Errorf("got status %d and %s, want %d and %s", code, b.said(), test.code, test.want)
 				}
 				checkSamples(t, b.got, test.got)
+				if test.got != nil && (b.run.publishers != 1 || strings.Contains(b.said(), "several publishers")) {
+					t.Errorf("got %d publishers and %s, want 1", b.run.publishers, b.said())
+				}
 			})
 		})
 	}

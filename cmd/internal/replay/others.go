@@ -10,6 +10,9 @@ import (
 	"tagbus/cmd/internal/units"
 )
 
+// maxNamed is how many publishers are named.
+const maxNamed = 3
+
 // sayOthers names the publishers that have some of the tags, too: the detector that was
 // recorded may still run.
 func (r *run) sayOthers() {

@@ -23,6 +23,10 @@ const (
 
 	// drainPatience is how long subscribers may take at the end before that is said.
 	drainPatience = time.Second
+
+	// leastDrain is how long the directory has at the end, also with --drain-timeout 0: else an
+	// entry that goes at once is said to stay.
+	leastDrain = 100 * time.Millisecond
 )
 
 // Publisher is a *bus.Publisher, or a sender that waits as one.
@@ -81,21 +85,30 @@ func (w *Waiting) Wait(ctx context.Context, c *cli.Console, p Publisher) error {
 	}
 }
 
+// Why a wait for subscribers has ended before they had all, beside its flag.
+var (
+	errSignalled = fmt.Errorf("a signal shortens --drain-timeout to %v", SignalDrainTimeout)
+	errHurry     = errors.New("a second signal gave up --drain-timeout")
+)
+
 // Drain gives the subscribers what is left, and tells them why it is not all. A signal shortens that.
 //
 //   - hurry: ends the wait.
 //   - failure: of publishing; nil if there was none.
 //   - slow: is called once if it takes longer than a second, with what ends it, and how long it may take in all.
 func Drain(ctx, hurry context.Context, p Publisher, timeout time.Duration, failure error, slow func(draining context.Context, timeout time.Duration)) error {
-	if ctx.Err() != nil {
-		timeout = min(timeout, SignalDrainTimeout)
+	over := fmt.Errorf("--drain-timeout: %v are over", timeout)
+	if ctx.Err() != nil && timeout > SignalDrainTimeout {
+		timeout, over = SignalDrainTimeout, errSignalled
 	}
-	draining, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	defer context.AfterFunc(hurry, cancel)()
+	ended, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	draining, done := context.WithTimeoutCause(ended, max(timeout, leastDrain), over)
+	defer done()
+	defer context.AfterFunc(hurry, func() { cancel(errHurry) })()
 	defer time.AfterFunc(drainPatience, func() { slow(draining, timeout) }).Stop()
 	if ctx.Err() == nil { // a signal now shortens the wait
-		defer context.AfterFunc(ctx, func() { time.AfterFunc(SignalDrainTimeout, cancel) })()
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(SignalDrainTimeout, func() { cancel(errSignalled) }) })()
 	}
 	err := p.DrainFailed(draining, failure)
 	if err != nil { // what is lost is counted when the connections are closed

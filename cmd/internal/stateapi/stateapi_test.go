@@ -53,7 +53,7 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 
 func TestStateIsJSON(t *testing.T) {
 	w := ask(handler(t, one), http.MethodGet, "/api/v1/state?peers=3&busiest=9&tags=5,7-8")
-	const want = `{"state_version":1,"time":"2026-11-23T19:01:00Z","command":"publisher","pid":7,"program":"","go":"","since":"2026-11-23T19:00:00Z","uptime_seconds":60,"instances":[{"state_version":1,"time":"0001-01-01T00:00:00Z","role":"publisher","instance":"","name":"a<b","pid":0,"since":"0001-01-01T00:00:00Z","program":"","go":"","backend":"","tags":"0x0000000000000005,0x0000000000000007-0x0000000000000008","tag_parts":0,"max_message_bytes":0,"messages":0,"payload_bytes":0,"left_out_messages":0,"silent_peers":0,"broken_connections":0,"entry_failing":false,"connected_peers":3,"stalled_peers":0,"fullest_queue":0,"known_tags":9,"entry_crowded":false}]}` + "\n"
+	const want = `{"state_version":1,"time":"2026-11-23T19:01:00Z","command":"publisher","pid":7,"program":"","go":"","since":"2026-11-23T19:00:00Z","uptime_seconds":60,"instances":[{"state_version":1,"time":"0001-01-01T00:00:00Z","role":"publisher","instance":"","name":"a<b","pid":0,"since":"0001-01-01T00:00:00Z","program":"","go":"","backend":"","tags":"0x0000000000000005,0x0000000000000007-0x0000000000000008","tag_parts":0,"max_message_bytes":0,"messages":0,"payload_bytes":0,"left_out_messages":0,"silent_peers":0,"broken_connections":0,"entry_failing":false,"connected_peers":3,"stalled_peers":0,"fullest_queue":0,"known_tags":9,"entry_crowded":false,"access_failing":false}]}` + "\n"
 	if diff := cmp.Diff(want, w.Body.String()); w.Code != http.StatusOK || diff != "" {
 		t.Errorf("got status %d; the answer differs (-want +got):\n%s", w.Code, diff)
 	}

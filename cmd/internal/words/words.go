@@ -65,7 +65,26 @@ var flagNames = strings.NewReplacer(
 )
 
 // WithFlags returns a text in the words of the command line, as it is otherwise.
-func WithFlags(text string) string { return flagNames.Replace(text) }
+func WithFlags(text string) string { return advised(flagNames.Replace(text)) }
+
+// limits are what the system says of limits that are set where programs are started, and how.
+var limits = []struct{ says, set string }{
+	{"too many open files in system", "raise fs.file-max"},
+	{"too many open files", "raise the limit: ulimit -n, LimitNOFILE= of systemd"},
+}
+
+// advised returns a text with what to do about a limit, unless it says that already.
+func advised(text string) string {
+	for _, l := range limits {
+		if strings.Contains(text, l.says) {
+			if strings.Contains(text, "raise ") {
+				return text
+			}
+			return strings.Replace(text, l.says, l.says+" ("+l.set+")", 1)
+		}
+	}
+	return text
+}
 
 // Of returns a text as one line, safe to show, in the words of the command line.
 func Of(text string) string { return sanitize.Line(WithFlags(text)) }

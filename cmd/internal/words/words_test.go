@@ -76,3 +76,16 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestALimitThatIsReached is told with where it is set, once.
+func TestALimitThatIsReached(t *testing.T) {
+	for text, want := range map[string]string{
+		"reactor: create timer: too many open files":                   "reactor: create timer: too many open files (raise the limit: ulimit -n, LimitNOFILE= of systemd)",
+		"open x: too many open files in system; close: bad":            "open x: too many open files in system (raise fs.file-max); close: bad",
+		"x: too many open files: raise the limit of open files (here)": "x: too many open files: raise the limit of open files (here)",
+	} {
+		if got := words.Of(text); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -210,6 +210,10 @@ func attributes(fields []zapcore.Field) (attrs []any, cause string) {
 func fatalError(message, cause string) error {
 	hint := "check the disk of the folder of data; if it is damaged, remove the member from the directory, clear the folder, and join again"
 	switch {
+	case strings.Contains(message, "file descriptor limit"), strings.Contains(cause, "too many open files"):
+		hint = "the member needs more than 150 open files, and one for each connection: raise their limit (ulimit -n, LimitNOFILE= of systemd), and start the member again"
+	case strings.Contains(cause, "cannot allocate memory"):
+		hint = "the member needs more memory or address space: raise the limit (ulimit -v, LimitAS= and MemoryMax= of systemd), and start the member again"
 	case strings.Contains(cause, "no space left on device"), strings.Contains(cause, "disk quota exceeded"):
 		hint = "the disk is full: free space on the disk of the folder of data, and start the member again"
 	case strings.Contains(cause, "file too large"):

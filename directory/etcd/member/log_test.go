@@ -68,6 +68,8 @@ func TestWhatEtcdSaysOften(t *testing.T) {
 func TestWithWhatEtcdCannotGoOn(t *testing.T) {
 	for cause, want := range map[string]string{
 		"write db: no space left on device":    "the disk is full: free space",
+		"open db: too many open files":         "raise their limit (ulimit -n",
+		"mmap: cannot allocate memory":         "needs more memory or address space",
 		"write db: read-only file system":      "has become read-only: check the disk",
 		"wal: crc mismatch":                    "check the disk of the folder of data",
 		"write 0.tmp: disk quota exceeded (x)": "the disk is full",

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 	"tagbus/tags"
 
@@ -135,19 +136,10 @@ func (l *Log) tls() (*tls.Config, error) {
 		}
 	}
 	if l.LogCert != "" {
-		text, err := stuck.ReadFile(l.LogCert)
-		if err != nil {
-			return nil, fmt.Errorf("--log-cert: %w", err)
+		var err error
+		if c.GetClientCertificate, err = stuck.ClientCertificate(l.LogCert, l.LogKey); err != nil {
+			return nil, fmt.Errorf("--log-cert %s and --log-key %s: %w", sanitize.Text(l.LogCert), sanitize.Text(l.LogKey), err)
 		}
-		key, err := stuck.ReadFile(l.LogKey)
-		if err != nil {
-			return nil, fmt.Errorf("--log-key: %w", err)
-		}
-		pair, err := tls.X509KeyPair(text, key)
-		if err != nil {
-			return nil, fmt.Errorf("--log-cert %s and --log-key %s: %w", l.LogCert, l.LogKey, err)
-		}
-		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
 }

@@ -15,6 +15,7 @@ import (
 	"tagbus/cmd/programs"
 	"tagbus/tags"
 
+	"tagbus/bridge/convert"
 	"tagbus/bridge/durable"
 	"tagbus/bridge/in"
 )
@@ -95,12 +96,17 @@ type InSummary struct {
 	Missing  uint64 `json:"missing"`
 	Unknown  uint64 `json:"unknown_ends"`
 	Last     uint64 `json:"last_record"`
+	Early    bool   `json:"ended_early"` // by a signal or --duration, before the end of the span
 }
 
 // String returns the summary as a line for people.
 func (s InSummary) String() string {
-	return fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in %v up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
+	line := fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in %v up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
 		s.Messages, s.Bytes, s.Chains, s.Place, s.Last, s.Lost, s.Missing, s.Unknown)
+	if s.Early {
+		line += "; ended by a signal or --duration, before the end of the log or of --until"
+	}
+	return line
 }
 
 // Run implements programs.ServiceCommand.
@@ -131,8 +137,30 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	if position := (*in.PositionError)(nil); errors.As(err, &position) {
 		err = inFlags(err)
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		sum.Early, err = true, without(err, context.Cause(ctx))
+	}
+	if err == nil && report.Records == 0 && !sum.Early && !i.Follow && i.Position == "" { // with a position nothing may be new
+		err = fmt.Errorf("%s %w", log.Name(), convert.ErrEmpty)
+	}
 	if err == nil && report.Hole > 0 {
 		err = fmt.Errorf("%d messages are in no record: the retention of the log has dropped them", report.Hole)
 	}
 	return sum, err
+}
+
+// without returns an error of joined ones without those that are the cause of an end in order.
+func without(err, cause error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if errors.Is(err, cause) {
+			return nil
+		}
+		return err
+	}
+	var rest []error
+	for _, one := range joined.Unwrap() {
+		rest = append(rest, without(one, cause))
+	}
+	return errors.Join(rest...)
 }

@@ -155,6 +155,7 @@ func (all *situations) processes() {
 	all.add("connections break", overview.Warning, overview.ConnectionsBreak, "felix-1", first(func(s *state.State) { s.Broken = 3 }))
 	all.add("the pool is empty", overview.Warning, overview.PoolEmpty, "felix-1", first(func(s *state.State) { s.Sending.PoolFreePages = 0 }))
 	all.add("an entry cannot be renewed", overview.Warning, overview.EntryFailing, "felix-1", first(func(s *state.State) { s.EntryFailing = true }))
+	all.add("a policy cannot be read again", overview.Warning, overview.AccessFailing, "felix-1", first(func(s *state.State) { s.AccessFailing = true }))
 	all.add("an entry is one of too many", overview.Warning, overview.EntryCrowded, "felix-1", first(func(s *state.State) { s.EntryCrowded = true }))
 }
 

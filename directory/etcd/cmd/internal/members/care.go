@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -40,6 +41,9 @@ type compacted struct {
 // run drops the history, gives the space back, and ends the alarm.
 func (f *compactFlags) run(ctx context.Context, s Streams) error {
 	return f.with(func(client *clientv3.Client) error {
+		if _, err := f.list(ctx, client); err != nil {
+			return err
+		}
 		if err := dropHistory(ctx, client); err != nil {
 			return err
 		}
@@ -127,15 +131,24 @@ type saved struct {
 // run writes a snapshot.
 func (f *snapshotFlags) run(ctx context.Context, s Streams) error {
 	return f.with(func(client *clientv3.Client) (err error) {
+		if _, err := f.list(ctx, client); err != nil {
+			return err
+		}
 		ctx, cancel := context.WithTimeout(ctx, careTime)
 		defer cancel()
 		file, err := stuck.OpenFile(f.File, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s exists: give another name, or remove it first", sanitize.Text(f.File))
+		}
 		if err != nil {
 			return err
 		}
 		done := saved{File: f.File}
 		if err = done.copy(ctx, client, file); err == nil {
 			err = file.Sync()
+		}
+		if ctx.Err() != nil && err != nil {
+			err = context.Cause(ctx) // a signal, where etcd says that something was cancelled
 		}
 		if err = errors.Join(err, file.Close()); err != nil {
 			return errors.Join(fmt.Errorf("no snapshot: %w", err), stuck.Remove(f.File))

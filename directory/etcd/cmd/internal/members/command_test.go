@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -89,6 +90,8 @@ func TestCommandLines(t *testing.T) {
 		{"a file that does not exist", []string{"--config", "/does/not/exist.toml", "--data", "x"}, 2, "", "--config /does/not/exist.toml: open"},
 		{"a file without an end", []string{"--config", "/dev/zero", "--data", "x"}, 2, "", "--config /dev/zero: read /dev/zero: more than 16 MiB: this is another file"},
 		{"a member that does not answer", []string{"status", "--at", "127.0.0.1:1"}, 1, "", "no member answers at http://127.0.0.1:1: "},
+		{"a member that does not answer, for a snapshot", []string{"snapshot", "--at", "127.0.0.1:1", "/does/not/exist"}, 1, "", "no member answers at http://127.0.0.1:1: "},
+		{"a member that does not answer, to compact", []string{"compact", "--at", "127.0.0.1:1"}, 1, "", "no member answers at http://127.0.0.1:1: "},
 		{"a member with certificates, perhaps", []string{"status", "--at", "127.0.0.1:1"}, 1, "", "and that it has no certificates (if it has: --cert, --key and --ca); "},
 	}
 	for _, test := range tests {
@@ -199,7 +202,7 @@ func TestTheLifeOfADirectory(t *testing.T) {
 	if info, err := os.Stat(snapshot); err != nil || info.Size() < 16<<10 {
 		t.Errorf("got %v, %v of the snapshot, want a file of at least 16 KiB", info, err)
 	}
-	wants(1, []string{"snapshot", snapshot}, "file exists")
+	wants(1, []string{"snapshot", snapshot}, "exists: give another name")
 	wants(0, []string{"compact"}, "first: ", "second: ")
 	wants(0, []string{"compact", "--json"}, `{"name":"first"`)
 	wants(1, []string{"remove", "third"}, "the directory has no member third: it has ")
@@ -211,6 +214,19 @@ func TestTheLifeOfADirectory(t *testing.T) {
 		t.Errorf("got %q for the service manager, want READY=1 and the URL", got)
 	}
 	wants(1, []string{"remove", "first"}, "first is the only member")
+}
+
+// TestASignalEndsWhatWaitsForAMember, and is what is said: etcd knows of a cancelled context only.
+func TestASignalEndsWhatWaitsForAMember(t *testing.T) {
+	for _, args := range [][]string{{"status"}, {"remove", "x"}, {"compact"}, {"snapshot", "/does/not/exist"}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("stopped by signal: terminated"))
+		var errs bytes.Buffer
+		code := members.RunUntil(ctx, append(args, "--at", "127.0.0.1:1"), members.Streams{Out: io.Discard, Err: &errs})
+		if want := "tagbus-directory: stopped by signal: terminated\n"; code != 1 || errs.String() != want {
+			t.Errorf("%v: got %d and %q, want 1 and %q", args, code, &errs, want)
+		}
+	}
 }
 
 func TestWhatIsWrong(t *testing.T) {

@@ -63,22 +63,37 @@ func (a *asking) tlsHint() string {
 	return "that it has certificates, of the same --ca"
 }
 
-// look asks all members.
+// list asks which members there are. What takes long begins with it: a client waits for a member that
+// does not answer as long as it may.
 //
-//   - Errors: if no member of client answers.
-func (a *asking) look(ctx context.Context, client *clientv3.Client) (*survey, error) {
+//   - Errors: if no member of client answers; the cause of the end of ctx.
+func (a *asking) list(ctx context.Context, client *clientv3.Client) (*clientv3.MemberListResponse, error) {
 	asked, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	// Also a member without the others knows which there are.
 	list, err := client.MemberList(asked, clientv3.WithSerializable())
 	switch {
+	case err == nil:
+		return list, nil
 	case member.IsRefusal(err):
 		return nil, err
 	case wantsUser(err):
 		return nil, errors.New(authenticationOn)
-	case err != nil:
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	default:
 		return nil, fmt.Errorf("no member answers at %s: %w: check that one runs, that this is its address for clients, and %s; "+
 			"a member that was started without half of the others does not answer", joined(client.Endpoints()), err, a.tlsHint())
+	}
+}
+
+// look asks all members.
+//
+//   - Errors: those of list.
+func (a *asking) look(ctx context.Context, client *clientv3.Client) (*survey, error) {
+	list, err := a.list(ctx, client)
+	if err != nil {
+		return nil, err
 	}
 	s := &survey{Directory: fmt.Sprintf("%x", list.Header.ClusterId), Entries: -1}
 	for _, m := range list.Members {
