@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/subscription"
@@ -53,6 +54,40 @@ func TestAccess_aPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
 			t.Errorf("got %d lost connections of the honest one, want 0: %v", n, s.events)
 		}
 	})
+}
+
+// A peer that may have nothing of what it wants would only come again: it stays, from the start or
+// after the policy has taken its last tag, and is told when it may have something.
+func TestAccess_aPeerThatMayHaveNothingStays(t *testing.T) {
+	const none = `{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "9"}]}`
+	const some = `{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "1,9"}]}`
+	for name, begin := range map[string]string{"from the start": none, "later": some} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				x := b.site(begin)
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("cn:p")}})
+				got := newCollector()
+				s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
+				_, err := s.Subscribe(tags.Of(1), got.handle)
+				must(t, err)
+				time.Sleep(time.Second)
+				x.change(none)
+				time.Sleep(time.Minute)
+				p.wantRefused(t, "cn:s may not subscribe to 0x0000000000000001")
+				x.change(some)
+				publishEach(t, p, 1)
+				if n := len(got.data[1]); n != 1 {
+					t.Errorf("got %d messages, want that of the time in which it may", n)
+				}
+				for who, m := range map[string]*member{"publisher": p.member, "subscriber": s.member} {
+					if lost := m.of(bus.Lost); len(lost) > 0 {
+						t.Errorf("%s: got %d lost connections, want none: %v", who, len(lost), lost)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestAccess_deniedAgainAndAgain: a subscriber says that it misses other tags each time.

@@ -43,6 +43,7 @@ type link struct {
 	left      time.Time // linkLeaving: when
 	parted    bool      // the subscriber has said goodbye
 	asked     bool      // a group of subscriptions was complete
+	denied    bool      // it has said that it may not have what it wants, since it was told what it may
 	dismissed bool      // goodbye is said to it
 	dialed    bool      // by this side: the peer may be idle, and acknowledges pages
 	peer      *Peer
