@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/state"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -75,7 +76,17 @@ func TestAccess_aPeerThatMayHaveNothingStays(t *testing.T) {
 				x.change(none)
 				time.Sleep(time.Minute)
 				p.wantRefused(t, "cn:s may not subscribe to 0x0000000000000001")
+				denied := func(want string) {
+					t.Helper()
+					st, err := p.State(t.Context(), state.Question{Peers: 1})
+					must(t, err)
+					if len(st.Peers) != 1 || st.Peers[0].Denied != want {
+						t.Errorf("got peers %+v, want one that is denied %q", st.Peers, want)
+					}
+				}
+				denied("0x0000000000000001")
 				x.change(some)
+				denied("")
 				publishEach(t, p, 1)
 				if n := len(got.data[1]); n != 1 {
 					t.Errorf("got %d messages, want that of the time in which it may", n)

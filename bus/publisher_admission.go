@@ -142,7 +142,7 @@ func (l *link) sayRights() {
 	if !p.door.Asks() || p.action != acl.Subscribe {
 		return
 	}
-	l.denied = false
+	l.miss(tags.Set{})
 	served, _ := p.fan.Served()
 	parts, err := group.RightsParts(l.who.Rights(), served)
 	if err != nil {
@@ -164,16 +164,24 @@ func (l *link) onDenied(m *subscription.Denied) {
 	served, _ := l.pub.fan.Served()
 	if refused := l.who.Refuses(wants, served); refused != nil {
 		l.refused(refused)
-		l.stay()
+		l.stay(wants)
 	}
 }
 
 // stay lets a subscriber that may have nothing of what it wants wait until it may.
-func (l *link) stay() {
-	l.denied = true
+func (l *link) stay(missing tags.Set) {
+	l.miss(missing)
 	if !l.pub.groups.Has(l) {
 		l.deadline.Met()
 	}
+}
+
+// miss notes what a subscriber wants and may not have.
+func (l *link) miss(missing tags.Set) {
+	l.denied = !missing.IsEmpty()
+	l.pub.fan.Mu.Lock()
+	defer l.pub.fan.Mu.Unlock()
+	l.missing = missing
 }
 
 // screening returns what takes from subscriptions those that the peer may not have, and refuses them.

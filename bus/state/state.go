@@ -155,6 +155,8 @@ type Peer struct {
 
 	Passed []PassedWay `json:"passed_ways,omitempty"` // better ways than Backend that the peer announces, and why this side, which has dialed, does not use them
 
+	Denied string `json:"denied_tags,omitempty"` // that the peer wants, and the policy here does not let it have, as it has said on this connection; cut as State.Tags is
+
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
 	Path         *Path     `json:"path,omitempty"`         // of what this side has sent on the connection, which is little if it receives; absent if the transport measures nothing

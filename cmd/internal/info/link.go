@@ -134,6 +134,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 	p.table(t)
 	p.unusedOf(links, itself)
 	p.losses("LOST BY "+strings.ToUpper(word), peers)
+	p.denied("DENIED BY "+strings.ToUpper(word), peers)
 	p.cutOff("CUT OFF BY "+strings.ToUpper(word), peers)
 	return nil
 }
