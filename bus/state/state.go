@@ -155,7 +155,7 @@ type Peer struct {
 
 	Passed []PassedWay `json:"passed_ways,omitempty"` // better ways than Backend that the peer announces, and why this side, which has dialed, does not use them
 
-	Denied string `json:"denied_tags,omitempty"` // that the peer wants, and the policy here does not let it have, as it has said on this connection; cut as State.Tags is
+	Denied string `json:"denied_tags,omitempty"` // of a subscriber: that it wants, as it has said on this connection, and the policy here does not let it have; of a sender: that are received here, and it may not send; cut as State.Tags is
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known

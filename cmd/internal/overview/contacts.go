@@ -39,7 +39,7 @@ type Contact struct {
 	Unchecked bool // the tags of some are too complex to be compared
 }
 
-// Denial is tags that a client wants of a publisher whose policy does not let it have them.
+// Denial is tags that a client wants to have of a publisher, or to send to a receiver, whose policy does not let it.
 type Denial struct {
 	By   *Row
 	Tags string
@@ -87,7 +87,20 @@ func (c *Contacts) Of(e *directory.Entry) (found Contact) {
 		server = directory.Receiver
 	}
 	told := c.of[e.Instance]
-	found.Denied = c.denied[e.Instance]
+	for _, d := range c.denied[e.Instance] {
+		set, err := tags.ParseSet(d.Tags)
+		if err != nil { // it is cut
+			found.Denied = append(found.Denied, d)
+			continue
+		}
+		if set, err = set.Intersection(wanted); err == nil && set.IsEmpty() {
+			continue // it wants them no more, or never did
+		}
+		if err == nil {
+			d.Tags, _ = set.Short(state.MaxTagsText)
+		}
+		found.Denied = append(found.Denied, d)
+	}
 	for i, connected := range told {
 		switch r := &c.rows[i]; {
 		case r.Entry.Role != server:
