@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/bus/state"
 	"tagbus/identity"
 	"tagbus/internal/testkit/pki"
 	"tagbus/tags"
@@ -261,29 +260,6 @@ func TestAccess_sendersAndReceiversGoByThePolicy(t *testing.T) {
 		s.wantRefused(t, "cn:r may not receive")
 		if err := s.Send(1, nil); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Errorf("got %v, want ErrNoReceiver", err)
-		}
-	})
-}
-
-// A sender of which the policy of the receiver takes a tag waits for a receiver of it. The receiver says so.
-func TestAccess_aReceiverTellsOfTagsThatMayNotBeSentAnyMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
-		x := b.site(`{"rules":[{"who": "cn:r", "receive": "*"}, {"who": "cn:s", "send": "1-2"}]}`)
-		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: x.as("cn:r")}}, func(bus.Message) {})
-		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: x.as("cn:s")}})
-		synctest.Wait()
-		must(t, s.Send(2, []byte("x")))
-		x.change(`{"rules":[{"who": "cn:r", "receive": "*"}, {"who": "cn:s", "send": "1"}]}`)
-		time.Sleep(time.Second)
-		if err := s.Send(2, []byte("x")); !errors.Is(err, bus.ErrNoReceiver) {
-			t.Errorf("got error %v, want ErrNoReceiver", err)
-		}
-		r.wantRefused(t, "cn:s may not send 0x0000000000000002")
-		st, err := r.State(t.Context(), state.Question{Peers: 1})
-		must(t, err)
-		if len(st.Peers) != 1 || st.Peers[0].Denied != "0x0000000000000002" {
-			t.Errorf("got peers %+v, want one that may not send a tag", st.Peers)
 		}
 	})
 }
