@@ -3,12 +3,15 @@
 package bus_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/state"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -55,6 +58,50 @@ func TestAccess_aPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
 	})
 }
 
+// A peer that may have nothing of what it wants would only come again: it stays, from the start or
+// after the policy has taken its last tag, and is told when it may have something.
+func TestAccess_aPeerThatMayHaveNothingStays(t *testing.T) {
+	const none = `{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "9"}]}`
+	const some = `{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "1,9"}]}`
+	for name, begin := range map[string]string{"from the start": none, "later": some} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				x := b.site(begin)
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Common: bus.Common{Access: x.as("cn:p")}})
+				got := newCollector()
+				s := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}})
+				_, err := s.Subscribe(tags.Of(1), got.handle)
+				must(t, err)
+				time.Sleep(time.Second)
+				x.change(none)
+				time.Sleep(time.Minute)
+				p.wantRefused(t, "cn:s may not subscribe to 0x0000000000000001")
+				denied := func(want string) {
+					t.Helper()
+					st, err := p.State(t.Context(), state.Question{Peers: 1})
+					must(t, err)
+					if len(st.Peers) != 1 || st.Peers[0].Denied != want {
+						t.Errorf("got peers %+v, want one that is denied %q", st.Peers, want)
+					}
+				}
+				denied("0x0000000000000001")
+				x.change(some)
+				denied("")
+				publishEach(t, p, 1)
+				if n := len(got.data[1]); n != 1 {
+					t.Errorf("got %d messages, want that of the time in which it may", n)
+				}
+				for who, m := range map[string]*member{"publisher": p.member, "subscriber": s.member} {
+					if lost := m.of(bus.Lost); len(lost) > 0 {
+						t.Errorf("%s: got %d lost connections, want none: %v", who, len(lost), lost)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestAccess_deniedAgainAndAgain: a subscriber says that it misses other tags each time.
 func TestAccess_deniedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -77,6 +124,29 @@ func TestAccess_deniedAgainAndAgain(t *testing.T) {
 		}
 		if n := len(p.of(bus.Lost)); n != 0 {
 			t.Errorf("got %d ends, want 0: it may say so: %v", n, p.of(bus.Lost))
+		}
+	})
+}
+
+// A sender of which the policy of the receiver takes a tag waits for a receiver of it. The receiver says so.
+func TestAccess_aReceiverTellsOfTagsThatMayNotBeSentAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		x := b.site(`{"rules":[{"who": "cn:r", "receive": "*"}, {"who": "cn:s", "send": "1-2"}]}`)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: x.as("cn:r")}}, func(bus.Message) {})
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: x.as("cn:s")}})
+		synctest.Wait()
+		must(t, s.Send(2, []byte("x")))
+		x.change(`{"rules":[{"who": "cn:r", "receive": "*"}, {"who": "cn:s", "send": "1"}]}`)
+		time.Sleep(time.Second)
+		if err := s.Send(2, []byte("x")); !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("got error %v, want ErrNoReceiver", err)
+		}
+		r.wantRefused(t, "cn:s may not send 0x0000000000000002")
+		st, err := r.State(t.Context(), state.Question{Peers: 1})
+		must(t, err)
+		if len(st.Peers) != 1 || st.Peers[0].Denied != "0x0000000000000002" {
+			t.Errorf("got peers %+v, want one that may not send a tag", st.Peers)
 		}
 	})
 }

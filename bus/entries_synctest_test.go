@@ -136,6 +136,40 @@ func TestSubscriber_namesEntriesThatAreTooComplexOnce(t *testing.T) {
 	})
 }
 
+// Of more publishers of a tag than are compared, each two, it is told once. A tag of two comes from
+// one of them all the same.
+func TestSubscriber_tellsOfTooManyPublishersOfATagOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const strangers = 600
+		b := newBed(t)
+		got := newCollector()
+		s := b.subscriber(bus.SubscriberConfig{})
+		for i := range strangers {
+			b.announce(fmt.Sprintf("x%d", i), "", directory.Publisher, tags.Of(1))
+		}
+		_, err := s.SubscribeWith(tags.Of(1, 7), got.handle, bus.SubscriptionConfig{Duplicates: bus.DuplicatesRefuse})
+		must(t, err)
+		for range 2 {
+			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(7)})
+			time.Sleep(time.Second)
+			must(t, p.Publish(7, []byte("x")))
+			time.Sleep(time.Second)
+		}
+		if got.count() != 1 {
+			t.Errorf("got %d messages, want that of the first publisher", got.count())
+		}
+		told := 0
+		for _, e := range s.of(bus.Problem) {
+			if errors.Is(e.Err, bus.ErrTooManyDuplicates) {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("told %d times, want once", told)
+		}
+	})
+}
+
 // A publisher or receiver announces nothing that others would refuse.
 func TestPublisherConfig_Validate_theTagsOfAnEntryAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

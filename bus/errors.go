@@ -78,6 +78,11 @@ var (
 	// ErrDuplicate is the cause of a subscriber's Duplicate event.
 	ErrDuplicate = errors.New("bus: two publishers serve the same tags: stop one of them, or choose one by SubscriptionConfig.Duplicates")
 
+	// ErrTooManyDuplicates is the cause of a subscriber's Problem event if so many publishers serve
+	// the same tags that not each two of them are compared: more than about 512. Of those that are not,
+	// SubscriptionConfig.Duplicates chooses none: all are delivered, and there are no Duplicate events.
+	ErrTooManyDuplicates = errors.New("bus: too many publishers serve the same tags to compare each two of them: those that are left out all deliver, whatever Duplicates says: look who announces these tags (tagbus ls), and remove those that do not belong there")
+
 	// ErrOwned is the cause of a receiver's Refused event if the sender has another
 	// receiver of some of its tags. The text names both. The sender tries this one again
 	// when the other one has ended.

@@ -30,6 +30,7 @@ type link struct {
 
 	minSendsFree snapshot.Lowest   // guarded by fan.Mu
 	passed       []state.PassedWay // better ways to a receiver than this one; guarded by fan.Mu
+	missing      tags.Set          // what it has said that it wants and may not have, since it was told what it may; guarded by fan.Mu
 
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.
@@ -43,6 +44,7 @@ type link struct {
 	left      time.Time // linkLeaving: when
 	parted    bool      // the subscriber has said goodbye
 	asked     bool      // a group of subscriptions was complete
+	denied    bool      // missing has tags
 	dismissed bool      // goodbye is said to it
 	dialed    bool      // by this side: the peer may be idle, and acknowledges pages
 	peer      *Peer

@@ -79,14 +79,14 @@ func (p *publisherImpl) makeRoom(l *link, instance string) error {
 
 // rest notes that a subscriber has no subscription from now on.
 func (p *publisherImpl) rest(l *link) {
-	if p.seats.Idle(l) {
+	if p.seats.Idle(l) && !l.denied {
 		l.awaitSubscription()
 	}
 }
 
 // settle notes after each change whether a subscriber has a subscription. After the end
 // of its last one it has some time to leave or to ask for another. One whose request
-// was refused may stay, since it would only come again.
+// was refused, or that says what it misses, may stay, since it would only come again.
 func (p *publisherImpl) settle(l *link) {
 	switch {
 	case l.dialed || l.fault != nil:
@@ -142,6 +142,7 @@ func (l *link) sayRights() {
 	if !p.door.Asks() || p.action != acl.Subscribe {
 		return
 	}
+	l.miss(tags.Set{})
 	served, _ := p.fan.Served()
 	parts, err := group.RightsParts(l.who.Rights(), served)
 	if err != nil {
@@ -163,7 +164,24 @@ func (l *link) onDenied(m *subscription.Denied) {
 	served, _ := l.pub.fan.Served()
 	if refused := l.who.Refuses(wants, served); refused != nil {
 		l.refused(refused)
+		l.stay(wants)
 	}
+}
+
+// stay lets a subscriber that may have nothing of what it wants wait until it may.
+func (l *link) stay(missing tags.Set) {
+	l.miss(missing)
+	if !l.pub.groups.Has(l) {
+		l.deadline.Met()
+	}
+}
+
+// miss notes what a subscriber wants and may not have.
+func (l *link) miss(missing tags.Set) {
+	l.denied = !missing.IsEmpty()
+	l.pub.fan.Mu.Lock()
+	defer l.pub.fan.Mu.Unlock()
+	l.missing = missing
 }
 
 // screening returns what takes from subscriptions those that the peer may not have, and refuses them.

@@ -114,6 +114,9 @@ func (l *link) snapshot(now time.Time, wanted map[subscription.LaneID][]tags.Tag
 	peer, room, past := l.peer.state(l.since), l.ep.Room(), l.pub.pastOf(l)
 	snapshot.ShowOutbox(&peer, l.out.Stats(), snapshot.Sends{Free: room.Sends, MinFree: l.minSendsFree.Add(now, room.MinSends)}, wanted)
 	peer.Heard, peer.Passed = snapshot.Time(l.pulse.Heard()), l.passed
+	if !l.missing.IsEmpty() {
+		peer.Denied, _ = snapshot.Text(l.missing, l.missing.Parts())
+	}
 	past.Show(&peer)
 	peer.StalledSince = l.stall.Since()
 	return peer

@@ -17,6 +17,7 @@ import (
 	"tagbus/bus/internal/sendqueue"
 	"tagbus/bus/internal/workqueue"
 	"tagbus/netio"
+	"tagbus/tags"
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
@@ -24,21 +25,22 @@ import (
 //
 // Everything here runs on the loop.
 type source struct {
-	contact  peerContact
-	sub      *subscriberImpl
-	met      time.Time     // when the first connection was ready
-	vanished bool          // reported so
-	fault    error         // why this side closes the connection, or has closed it
-	rights   rights.Rights // of both sides
-	telling  bool          // what is wanted and not granted is being looked for
-	failure  error         // why the publisher ends, if it has said so: a *PeerFailedError
-	events   events.Conn
-	out      sendqueue.Control // messages to the publisher, and the end in order
-	toldAt   time.Time         // when the publisher was last told how much was received
-	spoken   bool              // a page has come on this connection
-	pulse    heartbeat.Pulse
-	reading  heartbeat.Reading
-	share    workqueue.Share // of the subscriber's work queue
+	contact    peerContact
+	sub        *subscriberImpl
+	met        time.Time     // when the first connection was ready
+	vanished   bool          // reported so
+	fault      error         // why this side closes the connection, or has closed it
+	rights     rights.Rights // of both sides
+	unsendable tags.Set      // of those that are received here, what a sender may not send
+	telling    bool          // what is wanted and not granted is being looked for
+	failure    error         // why the publisher ends, if it has said so: a *PeerFailedError
+	events     events.Conn
+	out        sendqueue.Control // messages to the publisher, and the end in order
+	toldAt     time.Time         // when the publisher was last told how much was received
+	spoken     bool              // a page has come on this connection
+	pulse      heartbeat.Pulse
+	reading    heartbeat.Reading
+	share      workqueue.Share // of the subscriber's work queue
 
 	dial     dialing
 	requests request.Asker[*subscriptionImpl]

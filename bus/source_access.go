@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tagbus/acl"
+	"tagbus/bus/internal/door"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/workqueue"
@@ -36,16 +37,50 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 	door := &src.sub.door
 	if who == nil {
 		src.rights.Forget()
+		src.unsendable = tags.Set{}
 		return
 	}
 	src.rights.Permit(who, door.Allowed(who, action))
 	src.sub.duplicates.Reconsider(&src.served)
-	if action != acl.Publish {
-		return // a sender announces nothing
+	if action != acl.Publish { // a sender announces nothing
+		src.unsendable = src.denies(tags.Everything())
+		return
 	}
 	if refused := door.Refuses(who, action, src.contact.Entry.Tags, src.contact.Entry.Tags); refused != nil {
 		src.refuse(refused)
 	}
+}
+
+// tellTaken tells of the tags that a sender may send no more, of those that this side has.
+//
+//   - before: what it might send.
+func (src *source) tellTaken(before tags.Set) {
+	if !src.sub.isDialed() {
+		return // what a publisher announces is compared with what it may send
+	}
+	if taken := src.denies(before); !taken.IsEmpty() {
+		src.refuse(src.sub.door.Refuse(door.Refusal{Who: src.rights.Peer().Principal, Action: acl.Send, Tags: taken}))
+	}
+}
+
+// denies returns the tags of a set that this side receives, and a sender may not send; none if that
+// is too complex.
+func (src *source) denies(of tags.Set) tags.Set {
+	if src.rights.Peer() == nil {
+		return tags.Set{}
+	}
+	var own tags.Set
+	for sub := range src.sub.subs.All { // a receiver has one
+		own = own.Union(sub.live)
+	}
+	taken, err := own.Intersection(of)
+	if err == nil {
+		taken, err = taken.Without(src.rights.Sends())
+	}
+	if err != nil {
+		return tags.Set{}
+	}
+	return taken
 }
 
 // refuse tells that the publisher has announced what it may not send.
@@ -153,6 +188,7 @@ func (src *source) review() (steps int) {
 	src.permit(src.rights.Peer(), action)
 	if !before.Equal(src.rights.Sends()) {
 		src.consider()
+		src.tellTaken(before)
 	}
 	return 1 + before.Parts() + src.rights.Sends().Parts()
 }

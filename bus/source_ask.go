@@ -165,6 +165,10 @@ func (choosing) TooComplex(src, o *source, set tags.Set, err error) {
 	src.event(Event{Kind: Problem, Peer: src.contact.Describe(), Other: o.contact.Describe(), Tags: set, Err: err})
 }
 
+func (choosing) TooMany(src *source) {
+	src.event(Event{Kind: Problem, Peer: src.contact.Describe(), Tags: src.contact.Entry.Tags, Err: ErrTooManyDuplicates})
+}
+
 // bar notes whether one side of the connection with a publisher lets the other one in.
 func (s *subscriberImpl) bar(src *source, barred bool) {
 	if src.rights.Bar(barred) {

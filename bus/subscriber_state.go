@@ -105,6 +105,9 @@ func (s *subscriberImpl) snapshot(q state.Question) state.State {
 		past.Show(&peer)
 		snapshot.ShowPath(&peer, src.contact.Ep)
 		peer.Passed = src.contact.PassedWays(peer.Backend)
+		if !src.unsendable.IsEmpty() {
+			peer.Denied, _ = snapshot.Text(src.unsendable, src.unsendable.Parts())
+		}
 		st.Peers = append(st.Peers, peer)
 	}
 	return st

@@ -126,7 +126,7 @@ func TestNode_aPolicyThatChangesWithinTheHost(t *testing.T) {
 	}
 	files.write(t, "policy.json", []byte(`{"rules":[{"who":"uri:spiffe://x/daq","publish":"1-2"}]}`))
 	events.await(t, bus.Refused)
-	for end := time.Now().Add(30 * time.Second); slices.ContainsFunc(p.Stats().Subscribers, func(s bus.SubscriberState) bool { return len(s.Lanes) > 0 }); {
+	for end := time.Now().Add(30 * time.Second); slices.ContainsFunc(p.Stats().Subscribers, func(s bus.SubscriberState) bool { return s.Parts > 0 }); {
 		if time.Now().After(end) {
 			t.Fatalf("got %+v, want no subscription that may not be", p.Stats().Subscribers)
 		}

@@ -11,6 +11,9 @@ const (
 	// MaxTags is how many tags of each kind an answer has at most.
 	MaxTags = 1024
 
+	// MaxPatterns is how many patterns the tags of a question have at most. With more it is refused.
+	MaxPatterns = 256
+
 	// MaxLostTags is how many tags a peer names of which it has lost messages, and
 	// maxAllLostTags how many all peers of an answer name together.
 	MaxLostTags    = 64
@@ -32,7 +35,7 @@ type Question struct {
 	Peers    int      // at most so many peers, and so many gone ones; up to MaxPeers
 	Busiest  int      // at most so many tags, of the highest rates; up to MaxTags
 	LostTags int      // of each of the peers, at most so many tags of which it has lost most; up to MaxLostTags, and 65,536 of all
-	Tags     tags.Set // and these, as far as there were messages of them; up to MaxTags
+	Tags     tags.Set // and these, as far as there were messages of them; up to MaxTags; of at most MaxPatterns patterns
 }
 
 // Bounded returns the question within the limits.

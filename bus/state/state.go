@@ -157,6 +157,8 @@ type Peer struct {
 
 	Passed []PassedWay `json:"passed_ways,omitempty"` // better ways than Backend that the peer announces, and why this side, which has dialed, does not use them
 
+	Denied string `json:"denied_tags,omitempty"` // of a subscriber: that it wants, as it has said on this connection, and the policy here does not let it have; of a sender: that are received here, and it may not send; cut as State.Tags is
+
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
 	Path         *Path     `json:"path,omitempty"`         // of what this side has sent on the connection, which is little if it receives; absent if the transport measures nothing

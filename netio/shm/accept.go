@@ -178,7 +178,7 @@ func (e *endpoint) segment(s shape) (segment, error) {
 	return segment{fd, mem}, err
 }
 
-// mapPeer maps the memory of the other side, and closes its files. Errors: ErrHandshake,
+// mapPeer maps the memory of the other side, and closes its files, which are memory. Errors: ErrHandshake,
 // wrapped; netio.ErrNoMemory, and others of the system.
 func (e *endpoint) mapPeer(g *greeting, files []int) (err error) {
 	defer closeAll(files)

@@ -62,6 +62,7 @@ type backend struct {
 	accepted  int                 // of endpoints
 	ports     map[uint16]struct{} // of them
 	spare     int                 // a descriptor to give up when there is no other; -1: none
+	control   rightsBuffer        // of drain
 }
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {

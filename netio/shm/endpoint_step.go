@@ -5,7 +5,7 @@
 package shm
 
 import (
-	"golang.org/x/sys/unix"
+	"fmt"
 
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
@@ -93,7 +93,12 @@ func (e *endpoint) woken() {
 	if e.state != reported && e.state != parting {
 		return
 	}
-	if !drain(e.fd) {
+	all, files := drain(e.fd, &e.backend.control)
+	if files {
+		e.Fail(fmt.Errorf("%w: it passes files that nothing asks for", ErrProtocol))
+		return
+	}
+	if !all {
 		e.Schedule(toDrain)
 	}
 	if e.state == parting {
@@ -187,7 +192,7 @@ func (e *endpoint) release() {
 		e.secure.shut()
 	}
 	e.queue.release() // from here on no sender writes the segment, or to the socket
-	_ = unix.Close(e.fd)
+	closeSocket(e.fd)
 	e.fd = -1
 	b.unwatch(e)
 	e.reader = reader{}

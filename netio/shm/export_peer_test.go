@@ -132,12 +132,12 @@ func (p *Peer) Await() bool {
 // Closed waits until the other side has closed.
 func (p *Peer) Closed() {
 	for p.Await() {
-		drain(p.fd)
+		p.Drain()
 	}
 }
 
 // Drain reads what has woken it.
-func (p *Peer) Drain() { drain(p.fd) }
+func (p *Peer) Drain() { drain(p.fd, new(rightsBuffer)) }
 
 // Piece is a descriptor.
 type Piece struct {

@@ -41,7 +41,7 @@ func (c *Config) removeDead(path string) (removed bool) {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer closeSocket(fd) // of which what listens may be hostile
 	if err := connect(fd, path); !errors.Is(err, unix.ECONNREFUSED) {
 		return false
 	}

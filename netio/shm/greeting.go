@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,10 +92,6 @@ func (g *greeting) files() int {
 	return 1
 }
 
-// maxFiles is how many files of a greeting the system is to hand over: more than one
-// that is in order has.
-const maxFiles = 4
-
 // sendGreeting sends a greeting and its files. Errors: the system's.
 func sendGreeting(fd int, g *greeting, files ...int) error {
 	b := g.append(make([]byte, 0, greetingBytes))
@@ -111,14 +108,10 @@ func sendGreeting(fd int, g *greeting, files ...int) error {
 // for its files; ErrHandshake, wrapped; the system's. With an error there are no files.
 func receiveGreeting(fd int) (g greeting, files []int, err error) {
 	var b [greetingBytes]byte
-	control := make([]byte, unix.CmsgSpace(maxFiles*4))
-	var n, m, flags int
-	err = retry(func() (err error) {
-		n, m, flags, _, err = unix.Recvmsg(fd, b[:], control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-		return err
-	})
-	if err != nil {
-		return g, nil, err
+	var control rightsBuffer
+	n, m, flags, errno := receive(fd, b[:], &control)
+	if errno != 0 {
+		return g, nil, errno
 	}
 	files = rights(control[:m])
 	switch g, err = parseGreeting(b[:n]); {
@@ -135,25 +128,14 @@ func receiveGreeting(fd int) (g greeting, files []int, err error) {
 	case flags&unix.MSG_CTRUNC != 0 || len(files) != g.files():
 		err = fmt.Errorf("%w: %d files with a greeting, want %d", ErrHandshake, len(files), g.files())
 	}
+	if err == nil && slices.ContainsFunc(files, isForeign) {
+		err = fmt.Errorf("%w: files that are no memory", ErrHandshake)
+	}
 	if err != nil {
-		closeAll(files)
+		discard(files)
 		return g, nil, err
 	}
 	return g, files, nil
-}
-
-// rights returns the files that have come with a message.
-func rights(control []byte) (files []int) {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return nil // the system has written it
-	}
-	for _, m := range messages {
-		if got, err := unix.ParseUnixRights(&m); err == nil {
-			files = append(files, got...)
-		}
-	}
-	return files
 }
 
 // closeAll closes files.

@@ -102,6 +102,10 @@ func (l *listenEndpoint) accept() {
 		return
 	}
 	b := l.backend
+	if foreign.full() {
+		l.rest(errForeign)
+		return
+	}
 	for range b.config.acceptBudget {
 		fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch errnoOf(err) {
@@ -139,7 +143,7 @@ func (l *listenEndpoint) adopt(fd int) {
 	if b.accepted >= b.config.MaxEndpoints {
 		b.Counters.AcceptShed.Add(1)
 		if !b.displaceStranger() {
-			_ = unix.Close(fd)
+			closeSocket(fd)
 			return
 		}
 	}
@@ -147,7 +151,7 @@ func (l *listenEndpoint) adopt(fd int) {
 	if err != nil {
 		b.Counters.AcceptErrors.Add(1)
 		b.config.Logger.Warn("shm: cannot serve an accepted connection", "addr", l.Address, "err", err)
-		_ = unix.Close(fd)
+		closeSocket(fd)
 		return
 	}
 	e.greet() // it has come with the connection, unless a stranger has connected
@@ -198,7 +202,7 @@ func (l *listenEndpoint) shed() {
 			break
 		}
 		b.Counters.AcceptShed.Add(1) // before the peer can know
-		_ = unix.Close(fd)
+		closeSocket(fd)
 	}
 	b.spare = openSpare() // next time, if the descriptor was taken meanwhile
 }
@@ -233,6 +237,17 @@ func (l *listenEndpoint) end() {
 	}
 }
 
+// empty closes the connections that wait to be accepted: the system would close the files in them.
+func (l *listenEndpoint) empty() {
+	for range backlog {
+		fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if err != nil {
+			return
+		}
+		closeSocket(fd)
+	}
+}
+
 // shut closes the socket.
 func (l *listenEndpoint) shut() {
 	if l.fd < 0 {
@@ -246,6 +261,7 @@ func (l *listenEndpoint) shut() {
 	b.Alarms.Cancel(&l.resting)
 	b.Alarms.Cancel(&l.commitment.pause)
 	_ = unix.Unlink(l.path) // first: a name that refuses is that of a dead process
+	l.empty()
 	_ = unix.Close(l.fd)
 	b.config.leaveFolder()
 	l.fd = -1

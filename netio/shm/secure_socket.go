@@ -6,6 +6,7 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -28,19 +29,25 @@ type socket struct {
 	cause error
 }
 
-// Read implements net.Conn. Files that come with bytes are closed by the system: it is not told where
-// to put them.
+// Read implements net.Conn. Files that come with bytes end the handshake.
 func (c *socket) Read(p []byte) (int, error) {
 	for {
 		n, err := c.do(func(fd int) (int, error) {
 			if c.room == 0 {
 				return 0, mutual.ErrLongHandshake
 			}
-			n, err := unix.Read(fd, p[:min(len(p), c.room)])
-			if n == 0 && err == nil {
+			var control rightsBuffer
+			n, m, _, errno := receive(fd, p[:min(len(p), c.room)], &control)
+			switch {
+			case errno != 0:
+				return 0, errno
+			case m > 0:
+				discard(rights(control[:m]))
+				return 0, fmt.Errorf("%w: files within it", ErrHandshake)
+			case n == 0:
 				return 0, mutual.ErrCut
 			}
-			return n, err
+			return n, nil
 		})
 		c.room -= max(n, 0)
 		if !errors.Is(err, unix.EAGAIN) {

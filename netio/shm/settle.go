@@ -101,6 +101,6 @@ func (e *endpoint) awaitParting(limit time.Time) {
 		if n == 0 || err != nil || set[0].Revents&^unix.POLLIN != 0 {
 			return // it has gone, or does not answer
 		}
-		drain(e.fd)
+		drain(e.fd, &e.backend.control)
 	}
 }

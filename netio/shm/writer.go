@@ -216,16 +216,19 @@ func wake(fd int) bool {
 	}
 }
 
-// drain reads what has woken this side, up to some limit. It reports whether that was all.
-func drain(fd int) bool {
+// drain reads what has woken this side, up to some limit.
+//
+//   - all: there is no more.
+//   - files: the other side has passed some, which this side does not keep.
+func drain(fd int, control *rightsBuffer) (all, files bool) {
 	var junk [256]byte
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&junk)), uintptr(len(junk)),
-			unix.MSG_DONTWAIT, 0, 0)
-		if errno != unix.EINTR {
-			return errno != 0 || n < uintptr(len(junk))
-		}
+	n, m, _, errno := receive(fd, junk[:], control)
+	if m > 0 {
+		passed := rights(control[:m])
+		discard(passed)
+		files = len(passed) > 0
 	}
+	return errno != 0 || n < len(junk), files
 }
 
 // address returns where memory is.

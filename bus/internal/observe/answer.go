@@ -43,7 +43,7 @@ func (c *Config) answer(ctx context.Context, peer any, m subscription.Describe) 
 func (c *Config) describe(ctx context.Context, peer any, m subscription.Describe) ([]byte, error) {
 	q := state.Question{Peers: m.Peers, Busiest: m.Busiest, LostTags: m.LostTags}.Bounded()
 	if len(m.Set) > 0 {
-		if err := q.Tags.UnmarshalLimited(m.Set, subscription.MaxParts, subscription.MaxMasks); err != nil {
+		if err := q.Tags.UnmarshalLimited(m.Set, subscription.MaxParts, state.MaxPatterns); err != nil {
 			return nil, err
 		}
 	}

@@ -44,6 +44,7 @@ type Side[S, U any] interface {
 	Considered()                             // Reconsider is done for all publishers that it concerns
 	Overlap(*Pair[S])                        // two publishers serve the same tags; told once for all of these
 	TooComplex(a, b S, set tags.Set, err error)
+	TooMany(S) // no more pairs of publishers are kept, first of this one: told once, until there is room again
 }
 
 // stepsPerCheck is the cost of comparing what two publishers have acknowledged of a
@@ -60,13 +61,15 @@ type Choice[S comparable, U interface{ Rule() Rule }] struct {
 	post  func(func()) bool
 	index Index[S] // of all publishers
 
-	choosy int                        // open subscriptions with another rule than All
-	apart  map[couple[S]]struct{}     // to be compared later; nil: no job is going to
+	rivalry                                   // the room for pairs
+	choosy  int                               // open subscriptions with another rule than All
+	late    map[*Publisher[S]][]*Publisher[S] // to be compared later with these, or with all (nil); nil: no job is going to
+	waiting int                               // pairs of late
+	meeting *Publisher[S]                     // of late, by the job
+	rest    []*Publisher[S]                   // those that it is still to be compared with
+
 	unsure map[*Publisher[S]]struct{} // to be reconsidered; nil: no job is going to
 }
-
-// couple is two publishers that are to be compared.
-type couple[S any] struct{ a, b *Publisher[S] }
 
 // NewChoice returns a Choice that knows no publisher.
 //
@@ -95,15 +98,17 @@ func (c *Choice[S, U]) Steps() int { return c.index.Steps() }
 // Meet compares a publisher that is new or has changed with all others that may serve the
 // same tags. What takes long is put off: until then both publishers are to send all.
 func (c *Choice[S, U]) Meet(p *Publisher[S]) (steps int) {
-	others, steps := c.index.Meet(p, workqueue.SliceSteps)
-	for _, o := range others {
-		if steps < workqueue.SliceSteps {
-			steps += c.compare(p, o)
-			continue
-		}
+	others, steps := c.others(p)
+	n := 0
+	for ; n < len(others) && steps < workqueue.SliceSteps; n++ {
+		steps += c.compare(p, others[n])
+	}
+	for _, o := range others[n:] {
 		p.Defer(o)
-		c.compareLater(couple[S]{p, o})
 		steps++
+	}
+	if n < len(others) {
+		c.compareLater(p, others[n:])
 	}
 	return steps
 }
@@ -112,44 +117,23 @@ func (c *Choice[S, U]) Meet(p *Publisher[S]) (steps int) {
 func (c *Choice[S, U]) Forget(p *Publisher[S]) {
 	c.Reconsider(p)
 	c.index.Forget(p)
+	c.pairs -= p.Count()
 	p.Forget()
+	c.makeUp()
 }
 
 // compare determines the common tags of two publishers.
 func (c *Choice[S, U]) compare(a, b *Publisher[S]) (steps int) {
+	if !c.admits(a, b) {
+		return 1
+	}
+	before := a.Count()
 	steps, err := a.Compare(b)
+	c.pairs += a.Count() - before
 	if err != nil {
 		c.side.TooComplex(a.Source, b.Source, tags.Set{}, err)
 	}
 	return 1 + steps/tagset.StepsPerStep
-}
-
-// compareLater puts off the comparison of two publishers.
-func (c *Choice[S, U]) compareLater(x couple[S]) {
-	if c.apart != nil {
-		c.apart[x] = struct{}{}
-		return
-	}
-	c.apart = map[couple[S]]struct{}{x: {}}
-	c.work.Add(c.compareRest) // which may begin at once
-}
-
-// compareRest is the job that does what Meet has put off.
-func (c *Choice[S, U]) compareRest(budget int) (steps int, done bool) {
-	for x := range c.apart {
-		if steps >= budget {
-			return steps, false
-		}
-		delete(c.apart, x)
-		if steps++; c.forgotten(x.a) || c.forgotten(x.b) {
-			continue
-		}
-		steps += c.compare(x.a, x.b)
-		c.CheckAll(x.a)
-		c.Reconsider(x.a)
-	}
-	c.apart = nil
-	return steps, true
 }
 
 func (c *Choice[S, U]) forgotten(p *Publisher[S]) bool {

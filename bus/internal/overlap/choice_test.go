@@ -3,8 +3,10 @@
 package overlap_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"tagbus/bus/internal/overlap"
@@ -92,6 +94,8 @@ func (s *side) Overlap(v *overlap.Pair[string]) {
 func (s *side) TooComplex(a, b string, _ tags.Set, _ error) {
 	s.calls = append(s.calls, a+" and "+b+" too complex")
 }
+
+func (s *side) TooMany(p string) { s.calls = append(s.calls, "too many, as "+p) }
 
 // want fails unless calls are those that are wanted.
 func want(t *testing.T, what string, got []string, calls ...string) {
@@ -209,6 +213,49 @@ func TestChoiceMeetLater(t *testing.T) {
 	s.turn()
 	if list[2].Count() != 1 || list[1].Count() != 1 || list[0].Count() != 0 {
 		t.Errorf("rivals: got %d, %d and %d, want 0, 1 and 1", list[0].Count(), list[1].Count(), list[2].Count())
+	}
+}
+
+// Thousands of publishers of a tag are a pair each with few others, which is told once. A tag of
+// two is chosen from all the same, and what had no room is made up for when there is.
+func TestChoice_theMemoryForPairsIsLinear(t *testing.T) {
+	s, w := newSide(), &wish{overlap.Oldest}
+	s.Open(w)
+	const strangers = 1000
+	var all []*publisher
+	for i := range strangers {
+		all = append(all, of(fmt.Sprintf("x%04d", i), i+1, 1))
+		s.comes(all[i])
+	}
+	a, b := of("a", 1, 7), of("b", 2, 7)
+	last := of("last", strangers+1, 1)
+	for _, p := range []*publisher{a, b, last} {
+		s.comes(p)
+	}
+	told := slices.DeleteFunc(s.turn(), func(call string) bool { return !strings.HasPrefix(call, "too many") })
+	if len(told) != 1 {
+		t.Errorf("told %q, want once", told)
+	}
+	pairs := 0
+	for _, p := range all {
+		pairs += p.Count()
+	}
+	if most := overlap.MaxPairs + strangers*overlap.AlwaysRivals; pairs/2 > most {
+		t.Errorf("got %d pairs, want at most %d", pairs/2, most)
+	}
+	if got := s.Choose(b, w, tags.Of(7)); !got.IsEmpty() {
+		t.Errorf("the later one of two: got %v, want nothing", got)
+	}
+	if n := last.Count(); n > overlap.AlwaysRivals {
+		t.Errorf("the last one: got %d rivals, want at most %d", n, overlap.AlwaysRivals)
+	}
+	for _, p := range all[1:] {
+		s.Forget(p)
+		s.there[p.Source] = overlap.Forgotten
+	}
+	s.turn()
+	if got := s.Choose(last, w, tags.Of(1)); !got.IsEmpty() || last.Count() != 1 {
+		t.Errorf("the last one beside one earlier, and %d rivals: got %v, want nothing", last.Count(), got)
 	}
 }
 

@@ -67,6 +67,16 @@ func (x *Index[S]) Meet(p *Publisher[S], most int) (others []*Publisher[S], step
 	return others, x.tree.steps - begun + len(others)
 }
 
+// Put enters a publisher, or what it has announced since, as Meet does, and finds no others.
+func (x *Index[S]) Put(p *Publisher[S]) (steps int) {
+	begun := x.tree.steps
+	if p.indexed() {
+		x.leave(p)
+	}
+	x.enter(p)
+	return x.tree.steps - begun
+}
+
 // near returns the publishers whose intervals, or masks, have a tag of p.
 //
 //   - fine: others have tags between those of p.

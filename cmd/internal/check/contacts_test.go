@@ -114,6 +114,17 @@ var contactsWrongs = []wrong{
 	{"a subscriber may still be dialing", dialer(directory.Subscriber, tags.Everything(), time.Second)},
 	{"a subscriber waits for ever", dialer(directory.Subscriber, tags.Of(0x9999), time.Hour)},
 	{"a sender waits for ever", dialer(directory.Sender, tags.Of(0x9999), time.Hour)},
+	{"a subscriber is denied tags", func(s *seen) { // it was connected to all that it wants
+		dialer(directory.Subscriber, tags.Of(0x10), time.Hour)(s)
+		answer := s.entries[0].state()
+		answer.Peers, answer.Connected = append(answer.Peers, state.Peer{Instance: "C", Denied: "0x0000000000000010"}), answer.Connected+1
+	}},
+	{"a sender is denied tags", func(s *seen) { // it waited for ever, and all was well
+		dialer(directory.Sender, tags.Of(0x200, 0x201), time.Hour)(s)
+		s.entries[0].Entry.Role, s.entries[0].Entry.Tags = directory.Receiver, tags.Of(0x200, 0x201, 0x202)
+		answer := s.entries[0].state()
+		answer.Peers, answer.Connected = append(answer.Peers, state.Peer{Instance: "C", Denied: "0x0000000000000201-0x0000000000000202"}), answer.Connected+1
+	}},
 	{"clients have too many tags", func(s *seen) {
 		wanted := make([]tags.Tag, 100_000)
 		for i := range wanted {

@@ -26,7 +26,9 @@ func judgeContacts(s *seen) []Finding {
 	contacts := overview.NewContacts(s.everyone())
 	connected, unchecked := 0, 0
 	for _, d := range s.dialers {
-		switch c := contacts.Of(&d); {
+		c := contacts.Of(&d)
+		f.denied(d, c.Denied)
+		switch {
 		case c.Unchecked:
 			unchecked++
 		case c.Gone: // that is told already
@@ -36,7 +38,9 @@ func judgeContacts(s *seen) []Finding {
 				"it is not connected to %s, with tags that it wants", overview.NamesOf(c.Lacking))
 		case len(c.Untold) > 0: // it may be connected
 		case len(c.Connected) > 0:
-			connected++
+			if len(c.Denied) == 0 {
+				connected++
+			}
 		default:
 			f.waits(d, levelAfter(waiting, s.at, &d))
 		}
@@ -49,6 +53,24 @@ func judgeContacts(s *seen) []Finding {
 		f.ok(s.bus, "%d of %s connected to all that they want", connected, count(len(s.dialers), "subscriber or sender is", "subscribers and senders are"))
 	}
 	return f.sorted()
+}
+
+// denied says what the policies of publishers do not let a client have.
+func (f *findings) denied(d directory.Entry, denials []overview.Denial) {
+	if len(denials) == 0 {
+		return
+	}
+	by := make([]*overview.Row, len(denials))
+	for i := range denials {
+		by[i] = denials[i].By
+	}
+	if d.Role == directory.Sender {
+		f.of(&d, Warning, "tags-denied", "let the policy there (--acl) allow it to send to them, or take them from its --tags",
+			"the policy of %s does not let it send %s, and messages of these tags wait", overview.NamesOf(by), denials[0].Tags)
+		return
+	}
+	f.of(&d, Warning, "tags-denied", "let the policy there (--acl) allow it to subscribe to them, or take them from its --tags",
+		"the policy of %s does not let it have %s, which it wants", overview.NamesOf(by), denials[0].Tags)
 }
 
 // waits says that a client is connected to nothing because there is nothing that it wants.

@@ -208,6 +208,32 @@ func TestCountersThatTheBusPassesOverMustBeReported(t *testing.T) {
 	}
 }
 
+// What a publisher has made while a policy kept the tag back is not missing.
+func TestCountersOfATagThatWasKeptBack(t *testing.T) {
+	for _, test := range []struct {
+		name                string
+		reported, published uint64
+		want                uint64
+	}{
+		{"none of what was had", 0, 4, 0}, // 1, 2, 8 and 9
+		{"reported", 1, 5, 0},
+		{"not reported", 0, 6, 2},
+		{"all", 0, 9, 5},
+		{"not more than was passed over", 0, 20, 5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g, v := emulate.NewGenerator(sizes(t, "20")), new(emulate.Verifier)
+			for _, counter := range []uint64{1, 2, 8, 9} {
+				testkit.Must(t, v.Check(bus.Message{Tag: 5, Counter: counter, Data: g.Next(counter), Publisher: &bus.Peer{Instance: "a"}}))
+			}
+			err := v.CompareParts("a", 5, test.reported, test.published)
+			if errors.Is(err, emulate.ErrMissing) != (test.want > 0) || v.Missing != test.want {
+				t.Errorf("got %d missing and error %v, want %d", v.Missing, err, test.want)
+			}
+		})
+	}
+}
+
 func TestStamps(t *testing.T) {
 	tests := []struct {
 		size string

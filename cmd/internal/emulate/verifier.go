@@ -4,6 +4,7 @@ package emulate
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"tagbus/bus"
@@ -35,6 +36,7 @@ type Verifier struct {
 // last is what a verifier remembers of a tag of one publisher.
 type last struct {
 	counter uint64 // that the bus gave
+	first   uint64 // of these
 	jumped  uint64 // how many counters have been passed over
 	ahead   int64  // how far the counter in the message was ahead of that
 }
@@ -58,6 +60,9 @@ func (v *Verifier) Check(m bus.Message) error {
 	}
 	if before.counter > 0 {
 		before.jumped += m.Counter - before.counter - 1
+	}
+	if begins {
+		before.first = m.Counter
 	}
 	before.counter = m.Counter
 	if stamp, ok := stampOf(m.Data); ok {
@@ -84,11 +89,28 @@ func (v *Verifier) Check(m bus.Message) error {
 //
 //   - Errors: ErrMissing, wrapped with the tag and the number.
 func (v *Verifier) Compare(instance string, tag tags.Tag, reported uint64) error {
+	return v.miss(v.publishers[instance][tag], tag, reported, math.MaxUint64)
+}
+
+// CompareParts is Compare for a tag that this side did not have all the time, as a policy has taken it
+// for a while. What was published then is not missing.
+//
+//   - published: in the time in which it had the tag.
+func (v *Verifier) CompareParts(instance string, tag tags.Tag, reported, published uint64) error {
 	l := v.publishers[instance][tag]
-	if l == nil || l.jumped <= reported {
+	if l == nil {
 		return nil
 	}
-	n := l.jumped - reported
+	received := l.counter - l.first + 1 - l.jumped
+	return v.miss(l, tag, reported, published-min(published, received+reported))
+}
+
+// miss counts the messages of a tag that are missing, at most so many.
+func (v *Verifier) miss(l *last, tag tags.Tag, reported, most uint64) error {
+	if l == nil || l.jumped <= reported || most == 0 {
+		return nil
+	}
+	n := min(l.jumped-reported, most)
 	v.Missing += n
 	return fmt.Errorf("tag %v: %w: %d in all", tag, ErrMissing, n)
 }

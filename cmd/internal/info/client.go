@@ -40,6 +40,9 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 	}
 	stands := overview.NewContacts(o.Rows).Of(e)
 	unasked := unaskedError(stands.Untold)
+	if o.Problem != nil && len(stands.Connected) == 0 { // what it wants may be among what is not read
+		unasked = errors.Join(unasked, fmt.Errorf("the directory is not read whole: %w", l.env.Problem(o.Problem)))
+	}
 	links := linksTo(o, e.Instance)
 	if len(links) > 0 && !links[0].Gone {
 		return errors.Join(l.links(out, o.Time, links, e, answerOf(o, e), &stands), unasked)
@@ -71,7 +74,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 	p.head(name(e.Name, e.Instance), overview.RoleOf(e), e.Host, e.PID)
 	p.say("instance", "%s", e.Instance)
 	p.clientEntry(e, o.Time)
-	p.contact(e, &stands)
+	p.contact(e, &stands, o.Problem == nil)
 	return unasked
 }
 
@@ -99,7 +102,9 @@ func instances(rows []*overview.Row) (all []string) {
 }
 
 // contact writes to what a client is not connected to, of what has a tag that it wants.
-func (p page) contact(e *directory.Entry, c *overview.Contact) {
+//
+//   - whole: all entries of the directory are known.
+func (p page) contact(e *directory.Entry, c *overview.Contact, whole bool) {
 	other := peerWord(overview.RoleOf(e))
 	switch {
 	case len(c.Connected) > 0:
@@ -107,6 +112,8 @@ func (p page) contact(e *directory.Entry, c *overview.Contact) {
 		p.say("connected", "not known: not every %s could be asked", other)
 	case len(c.Lacking) > 0 || c.Unchecked:
 		p.say("connected", "to no %s", other)
+	case !whole:
+		p.say("connected", "not known: the directory is not read whole")
 	default:
 		p.say("connected", "to no %s: none here has a tag that it wants", other)
 	}

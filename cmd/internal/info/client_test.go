@@ -5,6 +5,7 @@
 package info
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,6 +47,25 @@ func TestWhatAClientIsConnectedTo(t *testing.T) {
 			}
 			if text != test.err {
 				t.Errorf("%s: got error %q, want %q", test.of, text, test.err)
+			}
+		})
+	}
+}
+
+// TestWhatTheDirectoryHidesIsNotMissing: a publisher whose certificate has ended was one that there is not.
+func TestWhatTheDirectoryHidesIsNotMissing(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			client := entry("S9", "mon", "0x999")
+			client.Role, client.Addresses = directory.Subscriber, nil
+			f, a := bus()
+			f.entries, f.err = append(f.entries, client), errors.New("the entry of A1 is not used: expired")
+			out, _, err := looked(t, "mon", asJSON, f, a)
+			if !asJSON && !strings.Contains(out, "connected    not known: the directory is not read whole\n") || strings.Contains(out, "connected_peers") {
+				t.Errorf("got\n%s, want that it is not known", out)
+			}
+			if err == nil || err.Error() != "the directory is not read whole: the entry of A1 is not used: expired" {
+				t.Errorf("got error %v, want that of the directory", err)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 	switch {
 	case listed != nil:
 		p.clientEntry(listed, now)
-		p.contact(listed, stands)
+		p.contact(listed, stands, true)
 		if first.Gone {
 			p.say("gone", "%s", goneText(first.By.Time, &first.Peer))
 		}
@@ -134,6 +134,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link, listed *direc
 	p.table(t)
 	p.unusedOf(links, itself)
 	p.losses("LOST BY "+strings.ToUpper(word), peers)
+	p.denied("DENIED BY "+strings.ToUpper(word), peers)
 	p.cutOff("CUT OFF BY "+strings.ToUpper(word), peers)
 	return nil
 }

@@ -44,6 +44,7 @@ func (p page) peers(r *overview.Row, clients map[string]*state.State) {
 	p.table(t)
 	p.unused([]overview.Row{*r}, clients, func(l *overview.UnusedLink) string { return l.Peer.Label() })
 	p.losses("LOST TO "+strings.ToUpper(word), append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
+	p.denied("DENIED TO "+strings.ToUpper(word), s.Peers)
 	p.cutOff("CUT OFF", append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
 	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Number("UNCONFIRMED"), table.Whole("HEARD"))
 	for _, g := range s.Gone {
@@ -65,6 +66,17 @@ func worstFirst(a, b *state.Peer) int {
 		cmp.Compare(stalled(a), stalled(b)), cmp.Compare(state.Lost(b.Losses), state.Lost(a.Losses)),
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance, b.Instance),
 	)
+}
+
+// denied writes what the policies of publishers do not let subscribers have.
+func (p page) denied(title string, peers []state.Peer) {
+	t := table.New(p.out, false, table.Text(title).Key(), table.Text("TAGS").Key())
+	for i := range peers {
+		if q := &peers[i]; q.Denied != "" {
+			_ = t.Row(nil, name(q.Name, q.Instance), q.Denied)
+		}
+	}
+	p.table(t)
 }
 
 // cutOff writes which connections have ended without goodbye, of each of some peers. One that is

@@ -24,6 +24,9 @@ import (
 // others, and how often that is looked up while there is none at all.
 const interval = 2 * time.Second
 
+// heldAfter is how long a message may wait, though a receiver is listed for its tag, before that is said.
+const heldAfter = 10 * time.Second
+
 // Subscriber is what is asked, as *bus.Subscriber.
 type Subscriber interface {
 	Stats() bus.SubscriberStats
@@ -50,13 +53,15 @@ type Sender interface {
 
 // TellSender says which receivers there are if none of them has the tags, as Tell does.
 //
-//   - wanted: returns the tags, and reports whether they have no receiver.
-func TellSender(c *cli.Console, s Sender, d directory.Directory, wanted func() (tags.Set, bool), done <-chan struct{}) {
+//   - wanted: returns the tags, and reports whether they have no receiver, or a message waits for another reason.
+//   - sent: returns how many messages were sent.
+func TellSender(c *cli.Console, s Sender, d directory.Directory, wanted func() (tags.Set, bool), sent func() uint64, done <-chan struct{}) {
 	tell(c, d, done, search{
 		wanted: wanted,
 		offers: s.Offers,
 		empty:  "the bus has no receiver: start subscriber --receive with the same --bus and --tags, or check --bus; this command waits for it",
 		other:  "receiver",
+		sent:   sent,
 	})
 }
 
@@ -78,6 +83,28 @@ type search struct {
 	offers func(context.Context, tags.Set) (bus.Offers, error)
 	empty  string // what is said if there is no peer
 	other  string // what the peers are
+
+	sent func() uint64 // nil: nothing is sent
+}
+
+// shownTags limits what is shown of tags, in bytes.
+const shownTags = 100
+
+// held is how long nothing was sent.
+type held struct {
+	sent  uint64
+	since time.Time
+}
+
+// lasts reports whether nothing was sent for long.
+func (h *held) lasts(s *search, now time.Time) bool {
+	if s.sent == nil {
+		return false
+	}
+	if n := s.sent(); h.since.IsZero() || n != h.sent {
+		*h = held{n, now}
+	}
+	return now.Sub(h.since) >= heldAfter
 }
 
 // tell looks until done is closed.
@@ -86,6 +113,7 @@ func tell(c *cli.Console, d directory.Directory, done <-chan struct{}, s search)
 	defer tick.Stop()
 	var again backoff.Reminder // since others are there
 	saidEmpty := false
+	var stuck held
 	for {
 		select {
 		case <-tick.C:
@@ -94,9 +122,10 @@ func tell(c *cli.Console, d directory.Directory, done <-chan struct{}, s search)
 		}
 		wanted, missing := s.wanted()
 		if !missing {
-			again = backoff.Reminder{}
+			again, stuck = backoff.Reminder{}, held{}
 			continue
 		}
+		lasts := stuck.lasts(&s, time.Now())
 		if !again.Due(time.Now()) {
 			continue
 		}
@@ -114,6 +143,12 @@ func tell(c *cli.Console, d directory.Directory, done <-chan struct{}, s search)
 			}
 		case found.None():
 			c.Tell(slog.LevelWarn, "waiting", nil, "%v; check --tags, or wait for a %s that has them", found, s.other)
+		case lasts:
+			text, _ := wanted.Short(shownTags)
+			c.Tell(slog.LevelWarn, "waiting", nil, "nothing was sent for %v: %s has a receiver here, and it takes nothing of it from this command: a policy (--acl) there or here does not allow that, it cannot be reached, or it is slow: look at its log, and run tagbus check",
+				time.Since(stuck.since).Truncate(time.Second), text)
+		case s.sent != nil: // it may be about to connect
+			again = backoff.Reminder{}
 		}
 	}
 }

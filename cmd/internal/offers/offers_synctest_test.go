@@ -198,7 +198,7 @@ func TestASenderIsToldWhichTagsHaveNoReceiver(t *testing.T) {
 		done, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			TellSender(console, s, nil, func() (tags.Set, bool) { return tags.Of(7), missing.Load() }, done)
+			TellSender(console, s, nil, func() (tags.Set, bool) { return tags.Of(7), missing.Load() }, func() uint64 { return 0 }, done)
 		}()
 		time.Sleep(7 * time.Second)
 		s.set(0, bus.Offers{Publishers: 1, Nearest: []bus.Offer{{Peer: &bus.Peer{Name: "near", Host: "pc"}, Tags: tags.Of(8)}}})
@@ -214,6 +214,37 @@ func TestASenderIsToldWhichTagsHaveNoReceiver(t *testing.T) {
 			"<4>1 publisher here, none of tags 0x0000000000000007; nearest sets: near@pc has 0x0000000000000008; check --tags, or wait for a receiver that has them kind=waiting\n"
 		if out.String() != want { // only bus.Sender makes offers that are receivers
 			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	})
+}
+
+// A receiver whose policy has taken a tag is listed and connected, and the sender that waits for it said nothing.
+func TestASenderThatIsHeldUpSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out said
+		var sent atomic.Uint64
+		console := cli.NewConsole("publisher", &out, cli.Log{LogFormat: cli.LogJournal})
+		s, done, ended := new(beside), make(chan struct{}), make(chan struct{})
+		s.set(1, bus.Offers{Publishers: 1, Serving: 1})
+		go func() {
+			defer close(ended)
+			TellSender(console, s, nil, func() (tags.Set, bool) { return tags.Of(7), true }, sent.Load, done)
+		}()
+		for range 30 { // one message after the other waits for a while
+			time.Sleep(time.Second)
+			sent.Add(1)
+		}
+		if out.String() != "" {
+			t.Errorf("got %q, want nothing while messages are sent", out.String())
+		}
+		time.Sleep(15 * time.Second)
+		close(done)
+		<-ended
+		if err := console.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "<4>nothing was sent for 10s: 0x0000000000000007 has a receiver here, and it takes nothing of it from this command: a policy (--acl)") {
+			t.Errorf("got %q, want one line", got)
 		}
 	})
 }

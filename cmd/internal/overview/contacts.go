@@ -23,6 +23,7 @@ type Contacts struct {
 	rows    []Row
 	servers map[directory.Role][]int // places in rows
 	of      map[string]map[int]bool  // by client, rows: true: connected, false: it has gone from there
+	denied  map[string][]Denial      // by client
 	budget  *tags.Budget             // of all calls of Of; beyond it they are Unchecked
 }
 
@@ -32,14 +33,22 @@ type Contact struct {
 	Lacking   []*Row // those that have a tag that it wants, and say that it is not connected
 	Untold    []*Row // those that have a tag that it wants, and do not tell of all their peers
 
+	Denied []Denial // of those that it is connected to
+
 	Gone      bool // one says that it was connected, and is not any more
 	Unchecked bool // the tags of some are too complex to be compared
+}
+
+// Denial is tags that a client wants to have of a publisher, or to send to a receiver, whose policy does not let it.
+type Denial struct {
+	By   *Row
+	Tags string
 }
 
 // NewContacts returns the contacts of the clients of some rows, which may be asked of while the rows
 // stay as they are. What a row says of its peers counts if it was asked for all of them.
 func NewContacts(rows []Row) *Contacts {
-	c := &Contacts{rows: rows, servers: make(map[directory.Role][]int), of: make(map[string]map[int]bool), budget: tags.NewBudget(contactWork)}
+	c := &Contacts{rows: rows, servers: make(map[directory.Role][]int), of: make(map[string]map[int]bool), denied: make(map[string][]Denial), budget: tags.NewBudget(contactWork)}
 	for i := range rows {
 		r := &rows[i]
 		if r.Entry.Role.IsClient() {
@@ -53,7 +62,11 @@ func NewContacts(rows []Row) *Contacts {
 			c.note(r.State.Gone[j].Instance, i, false)
 		}
 		for j := range r.State.Peers {
-			c.note(r.State.Peers[j].Instance, i, true)
+			p := &r.State.Peers[j]
+			c.note(p.Instance, i, true)
+			if p.Denied != "" {
+				c.denied[p.Instance] = append(c.denied[p.Instance], Denial{r, p.Denied})
+			}
 		}
 	}
 	return c
@@ -74,6 +87,20 @@ func (c *Contacts) Of(e *directory.Entry) (found Contact) {
 		server = directory.Receiver
 	}
 	told := c.of[e.Instance]
+	for _, d := range c.denied[e.Instance] {
+		set, err := tags.ParseSet(d.Tags)
+		if err != nil { // it is cut
+			found.Denied = append(found.Denied, d)
+			continue
+		}
+		if set, err = set.Intersection(wanted); err == nil && set.IsEmpty() {
+			continue // it wants them no more, or never did
+		}
+		if err == nil {
+			d.Tags, _ = set.Short(state.MaxTagsText)
+		}
+		found.Denied = append(found.Denied, d)
+	}
 	for i, connected := range told {
 		switch r := &c.rows[i]; {
 		case r.Entry.Role != server:

@@ -18,7 +18,8 @@ type question struct {
 	done   chan struct{} // closed behind the answer
 	answer *state.State
 	err    error
-	broken bool // the look that asked has ended first
+	at     time.Time // when it has ended
+	broken bool      // the look that asked has ended first
 }
 
 // over reports whether the answer is there, or why there is none.
@@ -30,6 +31,9 @@ func (q *question) over() bool {
 		return false
 	}
 }
+
+// answered reports whether there is a question, and its answer is there.
+func (q *question) answered() bool { return q != nil && q.over() && q.answer != nil }
 
 // failed reports whether it has ended without an answer, which was not the fault of its look.
 func (q *question) failed() bool { return q.over() && q.answer == nil && !q.broken }
@@ -61,6 +65,7 @@ func (s *silence) lasts(last *question) bool {
 func (w *Watcher) answer(ctx context.Context, asked *question, q state.Question, patience time.Duration) {
 	defer close(asked.done)
 	asked.answer, asked.err = w.ask(ctx, asked.entry, q, patience)
+	asked.at = time.Now()
 	asked.broken = asked.answer == nil && ctx.Err() != nil
 }
 

@@ -37,7 +37,8 @@ const (
 // looks, less and less often, and are shown as silent until they answer.
 //
 // Threads: one. Questions run on goroutines of their own, and end with their patience or with
-// the context of their look.
+// the context of their look. Those to the silent end with their patience alone: a look does not
+// wait for them, so those of looks that are short would never be answered.
 type Watcher struct {
 	dir     directory.Directory
 	asker   Asker
@@ -176,6 +177,11 @@ func (w *Watcher) begin(ctx context.Context, rows []Row, q state.Question, patie
 		instance := rows[i].Entry.Instance
 		silent := w.silent[instance]
 		before := w.open[instance]
+		if before.answered() && now.Sub(before.at) > patience { // it answers again, and has more to say by now
+			delete(w.open, instance)
+			delete(w.silent, instance)
+			silent, before = nil, nil
+		}
 		underWay := before != nil && (!before.over() || !before.broken)
 		if underWay || silent != nil && now.Before(silent.next) {
 			continue
@@ -188,7 +194,7 @@ func (w *Watcher) begin(ctx context.Context, rows []Row, q state.Question, patie
 		}
 		go func() {
 			w.retries <- struct{}{} // which is soon free: questions end with their patience
-			w.answer(ctx, asked, q, patience)
+			w.answer(context.WithoutCancel(ctx), asked, q, patience)
 			<-w.retries
 		}()
 	}

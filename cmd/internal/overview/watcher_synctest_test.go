@@ -129,6 +129,42 @@ func TestAnInstanceThatAnswersAgain(t *testing.T) {
 	})
 }
 
+// Looks whose context ends with them, as those of an API end with its requests, see that an instance
+// answers again, and no answer from long ago.
+func TestAnInstanceThatAnswersAgain_afterLooksThatEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, asked, well := memory.New(), new(atomic.Int32), false
+		defer dir.Close()
+		announce(t, dir, "a")
+		hang, answer := hangs(asked), answers("a")
+		w := overview.New(dir, asker{"a": func(ctx context.Context) (state.State, error) {
+			if well {
+				time.Sleep(5 * time.Millisecond)
+				return answer(ctx)
+			}
+			return hang(ctx)
+		}})
+		look := func() overview.Row {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			return w.Look(ctx, nil, state.Question{}, patience).Rows[0]
+		}
+		if r := look(); r.State != nil {
+			t.Fatalf("got %+v, want no answer", r)
+		}
+		synctest.Wait()
+		well = true
+		time.Sleep(time.Minute)
+		if r := look(); r.State != nil {
+			t.Fatalf("got %+v, want it asked beside this look", r)
+		}
+		time.Sleep(time.Minute)
+		if r := look(); r.State == nil || time.Since(r.State.Time) > time.Second {
+			t.Errorf("got %+v, %v, want an answer of now", r.State, r.Err)
+		}
+	})
+}
+
 func TestALateAnswerIsInTheNextLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := memory.New()

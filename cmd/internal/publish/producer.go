@@ -125,7 +125,7 @@ func (r *run) tellReceivers() (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		offers.TellSender(r.console, s, s.directory, r.unreceived, done)
+		offers.TellSender(r.console, s, s.directory, r.unreceived, func() uint64 { return s.Stats().Messages }, done)
 	}()
 	return func() {
 		close(done)

@@ -19,7 +19,7 @@ import (
 // stopped returns the last record of the recording.
 func (r *run) stopped() recording.Event {
 	e := recording.Event{Kind: recording.Stopped, Time: time.Now(), Text: r.ending.Reason()}
-	if err := errors.Join(r.ending.Err(), r.presence.Refusal("publisher"), r.silent); err != nil {
+	if err := errors.Join(r.ending.Err(), r.presence.Refusal("publisher"), r.presence.Withheld("publisher"), r.silent); err != nil {
 		e.Failed, e.Text = true, cli.Text(err)
 	}
 	return e

@@ -44,6 +44,7 @@ type summary struct {
 
 	losses  bus.Losses
 	refusal error // what is denied; nil: nothing
+	holes   error // what was denied for a time; nil: nothing
 	silent  error // the directory has not answered once; nil: it has
 }
 
@@ -66,7 +67,7 @@ func (r *run) summary() summary {
 		Parts: r.writer.parts.Load(), FileBytes: r.writer.taken.Load(), Seconds: elapsed.Seconds(),
 		Publishers: r.presence.Seen(), Lost: r.stats.Lost, LostBy: cli.LossCounts(r.stats.Losses),
 		Vanished: r.presence.Vanished(), Away: r.presence.Away(), Failed: r.presence.Failed(),
-		Refused: r.presence.Refused(), refusal: r.presence.Refusal("publisher"), silent: r.silent,
+		Refused: r.presence.Refused(), refusal: r.presence.Refusal("publisher"), holes: r.presence.Withheld("publisher"), silent: r.silent,
 		NotWritten: r.notWritten, Holds: r.intake.holds.Load(),
 		Policy: r.cmd.Policy.String(), Codec: r.cmd.Codec.String(), Ended: r.ending.Reason(), losses: r.stats.Losses,
 	}
@@ -90,6 +91,9 @@ func (s *summary) judge(err error) {
 	}
 	if s.refusal != nil {
 		add("%v", s.refusal)
+	}
+	if s.holes != nil {
+		add("%v", s.holes)
 	}
 	if s.silent != nil {
 		add("%s", cli.Text(s.silent))

@@ -53,6 +53,7 @@ type Presence struct {
 	failed   uint64               // that have ended because something failed there
 	failures []string             // the first of them, with the reasons
 	denials  denials
+	withheld withheld
 
 	met       map[string]struct{} // publishers that have answered, or failed to
 	unreached map[string]*denial  // publishers to which each connection has failed so far
@@ -75,9 +76,11 @@ func (p *Presence) See(e bus.Event) (lastGone bool) {
 	case bus.Subscribed, bus.Resubscribed: // what was missed in between is reported by now
 		p.subscribed(id)
 		p.denials.granted(id, e.Tags)
+		p.withheld.granted(id, e.Tags)
 		delete(p.unreached, id)
 	case bus.Refused:
 		p.denials.see(e, p.Wanted)
+		p.withheld.see(e)
 		p.unreach(e)
 	case bus.Lost:
 		return p.lost(id, e.Err)

@@ -71,13 +71,13 @@ func (r *run) shortcoming(s summary) error {
 	case s.Ended == "closed output", s.Ended == "count": // no more is wanted
 		return nil
 	case s.Messages >= uint64(r.cmd.Count):
-		return r.presence.Refusal("publisher")
+		return errors.Join(r.presence.Refusal("publisher"), r.presence.Withheld("publisher"))
 	}
 	text := fmt.Sprintf("got %d of %d messages (--count): ended by %s", s.Messages, r.cmd.Count, s.Ended)
 	if s.Publishers == 0 {
 		text += ", and no publisher of the tags is connected"
 	}
-	return errors.Join(errors.New(text), r.presence.Refusal("publisher"))
+	return errors.Join(errors.New(text), r.presence.Refusal("publisher"), r.presence.Withheld("publisher"))
 }
 
 // String returns the summary as a line for people.

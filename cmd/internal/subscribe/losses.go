@@ -50,7 +50,14 @@ func (r *run) account(ctx context.Context) {
 // reported.
 func (r *run) checkAccount() {
 	for _, st := range r.tags {
-		if err := r.receiver.verifier.Compare(st.Publisher.Instance, st.Tag, st.Losses.Lost()+st.Losses.LeftOut+st.Overflowed); err != nil {
+		instance, reported := st.Publisher.Instance, st.Losses.Lost()+st.Losses.LeftOut+st.Overflowed
+		compare := r.receiver.verifier.Compare
+		if r.presence.WithheldOf(instance).Contains(st.Tag) {
+			compare = func(instance string, tag tags.Tag, reported uint64) error {
+				return r.receiver.verifier.CompareParts(instance, tag, reported, st.Published)
+			}
+		}
+		if err := compare(instance, st.Tag, reported); err != nil {
 			r.console.Warn("%v", err)
 		}
 	}

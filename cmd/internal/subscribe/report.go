@@ -72,7 +72,7 @@ func (r *run) report(err error) int {
 	if err == nil {
 		err = r.shortcoming(sum)
 	}
-	err = errors.Join(err, r.presence.Failure(r.peers()), r.presence.Refusal(r.peers()))
+	err = errors.Join(err, r.presence.Failure(r.peers()), r.presence.Refusal(r.peers()), r.presence.Withheld(r.peers()))
 	r.console.Failed(&sum, cli.Code(err), err)
 	if r.subscriber == nil && !r.flags.JSON { // nothing was begun
 		return r.console.End(sum.Exit)

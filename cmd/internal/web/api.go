@@ -113,9 +113,20 @@ func parseAsk(raw string) (ask, error) {
 		if err != nil {
 			return a, &queryError{"tags", sanitize.Cut(v, textBytes), "tags: " + err.Error()}
 		}
+		if n := patterns(set); n > state.MaxPatterns { // each instance would refuse it
+			return a, &queryError{"tags", sanitize.Cut(v, textBytes), fmt.Sprintf("at most %d patterns", state.MaxPatterns)}
+		}
 		a.question.Tags = set
 	}
 	return a, nil
+}
+
+// patterns returns how many parts of a set are no ranges.
+func patterns(set tags.Set) (n int) {
+	for range set.Masks() {
+		n++
+	}
+	return n
 }
 
 // ServeHTTP implements http.Handler.

@@ -160,6 +160,10 @@ func TestWhatIsRefused(t *testing.T) {
 			}
 		}
 	}
+	var many []string // patterns
+	for i := range state.MaxPatterns + 1 {
+		many = append(many, fmt.Sprintf("%d%%260x%x", i<<1, 1<<40|0x1ff<<1))
+	}
 	tests := []struct {
 		name, method, target string
 		change               func(*http.Request)
@@ -186,6 +190,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"a parameter of the API twice", "GET", "/api/v1/bus?tags=7&tags=8", nil, 400, `tags: got "7 and 8", want one value` + "\n"},
 		{"a query of the API that is none", "GET", "/api/v1/bus?tags=7;limit=3", nil, 400, `query: got "tags=7;limit=3", want NAME=VALUE&...: `},
 		{"a filter of the API without end", "GET", "/api/v1/bus?filter=" + strings.Repeat("x", 101), nil, 400, `filter: got "xxx`},
+		{"patterns of the API without end", "GET", "/api/v1/bus?tags=" + strings.Join(many, ","), nil, 400, ", want at most 256 patterns\n"},
 		{"tags of the API", "GET", "/api/v1/bus?tags=a-b", nil, 400, `tags: got "a-b", want tags: `},
 	}
 	for _, test := range tests {
