@@ -20,7 +20,8 @@ import (
 const maxNamed = 3
 
 // NoMessage says what files have instead of the messages that flags ask for. A command that finds
-// none of them says so, and ends with status 1.
+// none of them says so, and ends with status 1. The text begins with "no message", by which
+// bindings/python knows it.
 //
 //   - to: the flag of q.To.
 func NoMessage(rs recording.Readers, q recording.Query, to string) string {
@@ -87,7 +88,7 @@ func NoSeries(q recording.Query, series []recording.Series) string {
 	case len(names) > 0:
 		return fmt.Sprintf("no message is from --publisher %s: those of the recording are %s", q.Publisher, listed(names))
 	default:
-		return fmt.Sprintf("the recording names no publishers: leave --publisher %s out", q.Publisher)
+		return fmt.Sprintf("no message is from --publisher %s: the recording names no publishers, so leave it out", q.Publisher)
 	}
 }
 
