@@ -162,7 +162,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	var many []string // patterns
 	for i := range state.MaxPatterns + 1 {
-		many = append(many, fmt.Sprintf("%d%%260x%x", i<<1, 1<<40|0x1ff<<1))
+		many = append(many, fmt.Sprintf("%d%%260x%x", i<<1, uint64(1<<40|0x1ff<<1)))
 	}
 	tests := []struct {
 		name, method, target string
