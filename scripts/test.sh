@@ -100,19 +100,19 @@ work=$(mktemp -d)
 files=''
 trap 'rm -rf "$work" ${files:+"$files"}' EXIT
 # The files of the tests are in memory where it has room: a disk that others keep busy stands still for seconds,
-# which a program rightly takes for one that does not answer. What go builds stays where it was.
+# which a program rightly takes for one that does not answer.
 memory=/dev/shm
 room() {
   local free available
   free=$(df -k --output=avail $memory | tail -n 1) available=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
-  ((free > 6 << 20 && available > 6 << 20))
+  ((free > 8 << 20 && available > 8 << 20)) # of 1 KiB
 }
 if [ -z "${TMPDIR:-}" ] && room 2>/dev/null && files=$(mktemp -d -p $memory t.XXXXXX); then
   chmod 1777 "$files" # as /tmp: some tests are of two users
   cp "$(type -P true)" "$files/runs"
   # A container's memory may be one that no program runs from.
   if "$files/runs" 2>/dev/null; then
-    export TMPDIR=$files GOTMPDIR=${GOTMPDIR:-/tmp}
+    export TMPDIR=$files
   fi
 fi
 beside() { CGO_ENABLED=1 run "${args[@]}" -tags "$tags" "$@"; }
