@@ -98,7 +98,8 @@ esac
 
 work=$(mktemp -d)
 files=''
-trap 'rm -rf "$work" ${files:+"$files"}' EXIT
+# A test that was killed leaves what it had mounted, which is not ours to remove.
+trap 'rm -rf --one-file-system "$work" ${files:+"$files"}' EXIT
 # The files of the tests are in memory where it has room: a disk that others keep busy stands still for seconds,
 # which a program rightly takes for one that does not answer.
 memory=/dev/shm
