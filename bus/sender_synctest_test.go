@@ -23,10 +23,11 @@ func TestReceiver_twoSenders(t *testing.T) {
 		in := make(inbox)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, in.handle)
 		first := b.sender(bus.SenderConfig{Common: bus.Common{Name: "first"}, Tags: tags.Of(1, 2)})
-		second := b.sender(bus.SenderConfig{Common: bus.Common{Name: "second"}})
 		must(t, first.WaitReceivers(t.Context(), tags.Of(1, 2)))
-		must(t, second.SendContext(t.Context(), 1, []byte("b0")))
 		synctest.Wait() // the events of two connections have no order
+		second := b.sender(bus.SenderConfig{Common: bus.Common{Name: "second"}})
+		must(t, second.SendContext(t.Context(), 1, []byte("b0")))
+		synctest.Wait()
 		var a, bs []string
 		for i := range 500 {
 			must(t, first.Send(1, fmt.Append(nil, "a", i)))
