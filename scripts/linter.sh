@@ -16,6 +16,7 @@ source=$(GOWORK=off go -C tools mod download -json $module | sed -n 's/^\t"Dir":
 cp -r "$source" "$work/linter"
 chmod -R u+w "$work/linter"
 awk -v imports="\"$module/pkg/golinters/" '
+  FNR == NR && /enable: *\[/ { print "linter.sh: .golangci.yml: enable takes a line for each name, or none of them is built" >"/dev/stderr"; exit 1 }
   FNR == NR { if ($1 == "-") enabled[$2]; next }
   index($0, imports) { name = $0; sub(/.*\//, "", name); sub(/".*/, "", name); if (!(name in enabled)) next }
   /^\t\tlinter\.NewConfig\(/ { name = $0; sub(/.*NewConfig\(/, "", name); sub(/\..*/, "", name); left = name != "golinters" && !(name in enabled) }

@@ -15,16 +15,16 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"tagbus/bus"
-	"tagbus/bus/directory/memory"
-	"tagbus/internal/testkit/memnet"
-	"tagbus/recording"
-	"tagbus/tags"
 
 	"tagbus/bridge/convert"
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/out"
+	"tagbus/bus"
+	"tagbus/bus/directory/memory"
+	"tagbus/internal/testkit/memnet"
+	"tagbus/recording"
+	"tagbus/tags"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

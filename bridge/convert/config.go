@@ -6,11 +6,10 @@ import (
 	"errors"
 	"math"
 
-	"tagbus/internal/sanitize"
-	"tagbus/internal/validate"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
+	"tagbus/internal/sanitize"
+	"tagbus/internal/validate"
 )
 
 // ErrInvalidConfig is wrapped in the errors of Config.Validate, once for each violation.

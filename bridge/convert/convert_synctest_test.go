@@ -10,15 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/bus/directory"
-	"tagbus/recording"
-	"tagbus/tags"
-
 	"tagbus/bridge/convert"
 	"tagbus/bridge/in"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/out"
+	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/recording"
+	"tagbus/tags"
 )
 
 // TestRun_equalsARecordingOfTheSource in everything but times: of several publishers of one tag, one that fails, one that

@@ -3,13 +3,12 @@
 package convert
 
 import (
+	"tagbus/bridge/internal/follow"
+	"tagbus/bridge/record"
 	"tagbus/bus"
 	"tagbus/internal/sanitize"
 	"tagbus/recording"
 	"tagbus/tags"
-
-	"tagbus/bridge/internal/follow"
-	"tagbus/bridge/record"
 )
 
 // publisher is what is known of one, over all its tags.

@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/recording"
-	"tagbus/tags"
-
 	"tagbus/bridge/convert"
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/recording"
+	"tagbus/tags"
 )
 
 // fill is a log that is being filled.

@@ -6,11 +6,10 @@ import (
 	"container/heap"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/recording"
-
 	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/recording"
 )
 
 // chain is what was read of a publisher and tag.

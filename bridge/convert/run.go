@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"time"
 
-	"tagbus/recording"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/record"
+	"tagbus/recording"
 )
 
 // Report says what is in the recording, and what of it was missing in the log.

@@ -6,10 +6,9 @@ import (
 	"errors"
 	"math"
 
+	"tagbus/bridge/durable"
 	"tagbus/bus"
 	"tagbus/internal/validate"
-
-	"tagbus/bridge/durable"
 )
 
 // ErrInvalidConfig is wrapped in the errors of Config.Validate, once for each violation.

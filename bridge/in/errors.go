@@ -3,10 +3,9 @@
 package in
 
 import (
-	"tagbus/internal/sanitize"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
+	"tagbus/internal/sanitize"
 )
 
 // TooManyError means that a log has more publishers and tags than Config.MaxChains, or longer names of them than 64 MiB.

@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"tagbus/bus"
-	"tagbus/bus/directory/memory"
-	"tagbus/internal/testkit/memnet"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/in"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/bus/directory/memory"
+	"tagbus/internal/testkit/memnet"
+	"tagbus/tags"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/bus"
-
 	"tagbus/bridge/durable"
+	"tagbus/bus"
 )
 
 const (

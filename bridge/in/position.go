@@ -9,9 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"tagbus/internal/sanitize"
-
 	"tagbus/bridge/durable"
+	"tagbus/internal/sanitize"
 )
 
 // PositionError means that a run cannot go on where its Config.Position says.

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"time"
 
+	"tagbus/bridge/record"
 	"tagbus/recording"
 	"tagbus/tags"
-
-	"tagbus/bridge/record"
 )
 
 // publish publishes the messages of a record from a counter on.

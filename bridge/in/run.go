@@ -8,12 +8,11 @@ import (
 	"maps"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/tags"
 )
 
 // Opener opens publishers; a *node.Node does.

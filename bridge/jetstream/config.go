@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
 	"tagbus/internal/sanitize"
 	"tagbus/internal/validate"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"tagbus/internal/sanitize"
 
 	"tagbus/bridge/durable"
+	"tagbus/internal/sanitize"
 )
 
 // Codes of errors of the server that nats.go does not name.

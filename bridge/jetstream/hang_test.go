@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/natsserver"
 	"tagbus/bridge/jetstream"
+	"tagbus/tags"
 )
 
 // patience is for a busy machine. What nats.go waits by default are minutes.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // readAhead is how many bytes of records a reader asks for at once. By default it would be 500 records, however large.

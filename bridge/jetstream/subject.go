@@ -8,10 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/pattern"
+	"tagbus/tags"
 )
 
 // What stands in a pattern for a tag, and for an instance.

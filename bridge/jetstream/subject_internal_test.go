@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // An internal test: what maps subjects is seen in servers only, and hostile names are easier here.

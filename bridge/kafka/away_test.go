@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
+	"tagbus/tags"
 )
 
 // TestLog_whileTheBrokerIsAway fails in time, and works again when it is back. Nothing is there twice.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
+	"tagbus/tags"
 )
 
 // examples are records of an index.

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
 	"tagbus/internal/validate"
 	"tagbus/tags"
 )

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"tagbus/internal/sanitize"
 
 	"tagbus/bridge/durable"
+	"tagbus/internal/sanitize"
 )
 
 // errTimeout is the outcome of what is not answered in time.

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // index knows the last record of each key. It begins with what the index topic has, and goes on with what was

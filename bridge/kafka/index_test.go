@@ -11,11 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/kafka"
+	"tagbus/tags"
 )
 
 // refusal appends until that is refused, as a bridge does, and returns the error.

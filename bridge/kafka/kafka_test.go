@@ -13,12 +13,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
 	"go.uber.org/goleak"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/durable/durabletest"
 	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/kafka"
+	"tagbus/tags"
 )
 
 func TestMain(m *testing.M) {

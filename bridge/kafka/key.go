@@ -5,9 +5,8 @@ package kafka
 import (
 	"encoding/binary"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // Parts of the key of a record.

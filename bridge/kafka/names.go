@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/internal/pattern"
+	"tagbus/tags"
 )
 
 // isPattern reports whether a name is a pattern of names: topics have no braces.

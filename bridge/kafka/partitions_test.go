@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
+	"tagbus/tags"
 )
 
 // partitioned returns a log with several partitions, the last positions of its 10 keys, and the texts of its 30 records in the

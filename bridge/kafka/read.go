@@ -11,10 +11,10 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"tagbus/internal/sanitize"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
+	"tagbus/internal/sanitize"
+	"tagbus/tags"
 )
 
 // Read implements durable.Log. Records of several partitions come in the order of their times as far as they are

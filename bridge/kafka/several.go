@@ -8,9 +8,8 @@ import (
 	"iter"
 	"sync"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // several is a durable.Log in the topics of a pattern. Each is a Log with an index and a writer of its own, and all of them have

@@ -13,11 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/kafka"
+	"tagbus/tags"
 )
 
 // TestSeveral_namesWhatDoesNotFit and what to do.

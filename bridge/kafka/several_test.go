@@ -14,12 +14,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/durable/durabletest"
 	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/kafka"
+	"tagbus/tags"
 )
 
 // manyTopics makes a topic and its index for each of some digits, and returns the configuration of a log in all of them.

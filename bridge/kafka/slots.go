@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/pattern"
+	"tagbus/tags"
 )
 
 // slot is a topic that is open, or is being opened.

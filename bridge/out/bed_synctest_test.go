@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"tagbus/bus"
-	"tagbus/bus/directory/memory"
-	"tagbus/internal/testkit/memnet"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/out"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/bus/directory/memory"
+	"tagbus/internal/testkit/memnet"
+	"tagbus/tags"
 )
 
 func TestMain(m *testing.M) {

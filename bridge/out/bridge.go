@@ -8,14 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/recording"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/recording"
 )
 
 // unsubscribeTime is how long publishers may take to acknowledge the end.

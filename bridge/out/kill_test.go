@@ -15,9 +15,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
-	"tagbus/bus"
-	"tagbus/internal/testkit"
-	"tagbus/tags"
 
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/kafkaserver"
@@ -26,6 +23,9 @@ import (
 	"tagbus/bridge/kafka"
 	"tagbus/bridge/out"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/internal/testkit"
+	"tagbus/tags"
 )
 
 // kills is how many times each party is killed: more with TAGBUS_TESTS=all.

@@ -11,12 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/tags"
-
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/out"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/tags"
 )
 
 // TestBridge_writesAllThatIsPublished from the subscription until the goodbye.

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"tagbus/bus"
-
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
+	"tagbus/bus"
 )
 
 const (

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/kafka"
 	"tagbus/bridge/out"
+	"tagbus/bus"
+	"tagbus/tags"
 )
 
 // TestBridge_twoOnOneTopic at a time: the one that began first ends and names the other, which has all messages once.

@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bridge/record"
 	"tagbus/bus"
 	"tagbus/tags"
-
-	"tagbus/bridge/record"
 )
 
 var (

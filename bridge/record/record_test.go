@@ -12,10 +12,9 @@ import (
 	"time"
 	"unicode"
 
+	"tagbus/bridge/record"
 	"tagbus/bus"
 	"tagbus/internal/testkit"
-
-	"tagbus/bridge/record"
 )
 
 // change returns a copy of a record with other bytes, and the checksum that fits.

@@ -22,9 +22,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )

@@ -10,7 +10,6 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )

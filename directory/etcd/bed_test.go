@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )

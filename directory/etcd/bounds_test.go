@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
 	"tagbus/tags"

@@ -12,7 +12,6 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )

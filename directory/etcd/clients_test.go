@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd/internal/embedded"
 )
 

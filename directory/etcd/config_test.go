@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"tagbus/bus/directory/directorytest"
-	"tagbus/internal/testkit/extremes"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
+	"tagbus/internal/testkit/extremes"
 )
 
 func TestConfig_Validate_namesWhatIsWrong(t *testing.T) {

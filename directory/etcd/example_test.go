@@ -7,9 +7,8 @@ import (
 	"net/netip"
 
 	"tagbus/bus/directory"
-	"tagbus/tags"
-
 	_ "tagbus/directory/etcd" // the schemes etcd and etcds
+	"tagbus/tags"
 )
 
 // A program that imports the package has the schemes etcd and etcds. Opening waits for no

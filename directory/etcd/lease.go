@@ -162,7 +162,7 @@ func (d *Directory) stayAlive() {
 // jittered returns 0.9 to 1.1 times t: programs that start at once do not ask at once for
 // ever.
 func jittered(t time.Duration) time.Duration {
-	return t - t/10 + rand.N(t/5+1) //nolint:gosec // no secret
+	return t - t/10 + rand.N(t/5+1) // no secret
 }
 
 // renew renews the lease once, and reports whether there is nothing to repeat soon.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )

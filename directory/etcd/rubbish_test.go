@@ -14,7 +14,6 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )

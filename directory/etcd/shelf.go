@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
+
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/internal/sanitize"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"

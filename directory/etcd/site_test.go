@@ -9,8 +9,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"tagbus/bus/directory/directorytest"
 
+	"tagbus/bus/directory/directorytest"
 	"tagbus/directory/etcd/internal/embedded"
 )
 

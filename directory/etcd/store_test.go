@@ -14,10 +14,9 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
-	"tagbus/tags"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
+	"tagbus/tags"
 )
 
 // scattered returns an entry whose bytes cannot be compressed much.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"tagbus/bus/directory"
 
+	"tagbus/bus/directory"
 	"tagbus/directory/etcd"
 )
 

@@ -46,7 +46,7 @@ func (e *endpoint) join(h *hub, raw []byte) (err error) {
 	e.hub, e.device, e.handle = h, h.device, h.handle
 	e.queue.prefix = frameBytes
 	b.contexts++
-	e.number = rand.Uint64()&^generation | b.contexts&generation //nolint:gosec // it need not be secret
+	e.number = rand.Uint64()&^generation | b.contexts&generation // it need not be secret
 	for h.users[e.number&generation] != nil || e.number == 0 {
 		b.contexts++
 		e.number = rand.Uint64()&^generation | b.contexts&generation

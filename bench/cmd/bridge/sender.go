@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
 	"tagbus/bus"
 	"tagbus/node"
 	"tagbus/tags"

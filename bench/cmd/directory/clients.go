@@ -14,12 +14,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bench/internal/load"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	_ "tagbus/directory/etcd" // for URLs
 	"tagbus/tags"
-
-	"tagbus/bench/internal/load"
 )
 
 // clients are some publishers and subscribers, as seen by a directory. Each has a client of

@@ -9,9 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"tagbus/directory/etcd/member"
-
 	"tagbus/bench/internal/load"
+	"tagbus/directory/etcd/member"
 )
 
 // serve is a member of etcd until standard input ends.

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"tagbus/acl"
+	"tagbus/bench/internal/load"
 	"tagbus/identity"
 	"tagbus/tags"
-
-	"tagbus/bench/internal/load"
 )
 
 // rules is how many rules share the tags.

@@ -5,13 +5,12 @@ package main
 import (
 	"runtime"
 
+	"tagbus/bench/internal/load"
 	"tagbus/bus"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 	"tagbus/node"
 	"tagbus/tags"
-
-	"tagbus/bench/internal/load"
 )
 
 // first is the tag 0 of the options; the others follow with a gap of one, so

@@ -13,11 +13,11 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+
+	"tagbus/bench/internal/load"
 	"tagbus/bus"
 	"tagbus/recording"
 	"tagbus/tags"
-
-	"tagbus/bench/internal/load"
 )
 
 // format writes messages into a file. Each one collects about a megabyte, which a

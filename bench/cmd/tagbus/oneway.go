@@ -7,9 +7,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"tagbus/bus"
-
 	"tagbus/bench/internal/load"
+	"tagbus/bus"
 )
 
 func publish(o load.Options) {

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"os"
 
+	"tagbus/bench/internal/load"
 	"tagbus/bus"
 	"tagbus/tags"
-
-	"tagbus/bench/internal/load"
 )
 
 // The tags of a ping-pong, in the two directions.

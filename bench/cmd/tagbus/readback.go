@@ -9,9 +9,9 @@ import (
 
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/gopacket/gopacket/pcapgo"
-	"tagbus/recording"
 
 	"tagbus/bench/internal/load"
+	"tagbus/recording"
 )
 
 // readBack checks the messages of a file, and returns what a subscriber would report that

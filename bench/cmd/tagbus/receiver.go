@@ -5,10 +5,9 @@ package main
 import (
 	"context"
 
+	"tagbus/bench/internal/load"
 	"tagbus/bus"
 	"tagbus/node"
-
-	"tagbus/bench/internal/load"
 )
 
 // receiver is a subscriber and what it has received.

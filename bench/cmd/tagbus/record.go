@@ -7,9 +7,8 @@ import (
 	"os"
 	"time"
 
-	"tagbus/bus"
-
 	"tagbus/bench/internal/load"
+	"tagbus/bus"
 )
 
 // memoryDisk is the folder of recordings: a file there costs what the page cache costs,

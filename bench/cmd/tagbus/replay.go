@@ -13,10 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"tagbus/bench/internal/load"
 	"tagbus/bus"
 	"tagbus/recording"
-
-	"tagbus/bench/internal/load"
 )
 
 // replaySummary is what tagbus replay says at its end.
@@ -71,7 +70,7 @@ func replay(o load.Options) {
 // makeRecording makes a recording of all messages of a run and an end message, and returns
 // how many messages are before that.
 func makeRecording(o load.Options, path string) (total uint64, err error) {
-	file, err := os.Create(path) //nolint:gosec // in a folder of our own
+	file, err := os.Create(path) // in a folder of our own
 	if err != nil {
 		return 0, err
 	}

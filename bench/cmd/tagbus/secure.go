@@ -7,10 +7,9 @@ import (
 	"path/filepath"
 
 	"tagbus/access"
-	"tagbus/identity"
-
 	"tagbus/bench/internal/certs"
 	"tagbus/bench/internal/load"
+	"tagbus/identity"
 )
 
 // policy lets each process of a measurement do everything.

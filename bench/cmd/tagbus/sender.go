@@ -5,9 +5,8 @@ package main
 import (
 	"context"
 
-	"tagbus/bus"
-
 	"tagbus/bench/internal/load"
+	"tagbus/bus"
 )
 
 // newSender returns what publishes for one producer.

@@ -16,12 +16,11 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/internal/testkit"
-
 	"tagbus/bench/internal/costs"
 	"tagbus/bench/internal/load"
 	"tagbus/bench/internal/run"
 	"tagbus/bench/internal/scenario"
+	"tagbus/internal/testkit"
 )
 
 // built are the programs, for all tests.

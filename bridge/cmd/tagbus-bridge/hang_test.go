@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bridge/internal/natsserver"
 	"tagbus/bus"
 	"tagbus/tags"
-
-	"tagbus/bridge/internal/natsserver"
 )
 
 // TestAServerThatHangs holds up no program that is asked to end.

@@ -11,11 +11,10 @@ import (
 	"syscall"
 	"testing"
 
+	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bus"
 	"tagbus/node"
 	"tagbus/tags"
-
-	"tagbus/bridge/internal/kafkaserver"
 )
 
 // TestFromOneBusToAnother_overATopic whose broker is killed: each message comes once, in its order, also to what follows.

@@ -7,9 +7,8 @@ package main
 import (
 	"os"
 
-	"tagbus/cmd/programs"
-
 	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/cmd/programs"
 )
 
 func main() { os.Exit(programs.Service("tagbus-bridge", commands.Description, new(commands.Commands))) }

@@ -20,17 +20,17 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
-	"tagbus/bus"
-	"tagbus/cmd/programs"
-	"tagbus/node"
-	"tagbus/recording"
-	"tagbus/tags"
 
 	"tagbus/bridge/cmd/internal/commands"
 	"tagbus/bridge/internal/kafkaserver"
 	"tagbus/bridge/internal/natsserver"
 	"tagbus/bridge/jetstream"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/cmd/programs"
+	"tagbus/node"
+	"tagbus/recording"
+	"tagbus/tags"
 )
 
 // mode is the variable that makes a program of the tests.

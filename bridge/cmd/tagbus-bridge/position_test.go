@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bridge/internal/natsserver"
 	"tagbus/bus"
 	"tagbus/tags"
-
-	"tagbus/bridge/internal/natsserver"
 )
 
 // seen counts how often each message has come.

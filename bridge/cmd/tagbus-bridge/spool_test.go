@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bridge/internal/natsserver"
 	"tagbus/bus"
 	"tagbus/recording"
 	"tagbus/tags"
-
-	"tagbus/bridge/internal/natsserver"
 )
 
 // TestASpoolSurvivesAKill of the bridge while the servers are away: each message is in the log once.

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // wantRead reads to the end. The order is that of each key.

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // Run tests an engine.

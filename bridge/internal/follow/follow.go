@@ -7,10 +7,9 @@ import (
 	"math"
 	"math/bits"
 
-	"tagbus/internal/sanitize"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/record"
+	"tagbus/internal/sanitize"
 )
 
 // MaxNameBytes bounds the names of all publishers together.

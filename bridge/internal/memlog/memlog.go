@@ -14,9 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
+	"tagbus/tags"
 )
 
 // ErrAway is what is reported while the log is away, and for an Append whose outcome is not told.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/tags"
-
 	"tagbus/bridge/internal/pattern"
+	"tagbus/tags"
 )
 
 func TestParse(t *testing.T) {

@@ -5,11 +5,10 @@ package spool
 import (
 	"errors"
 
-	"tagbus/bus"
-	"tagbus/recording"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/recording"
 )
 
 // framing is what a record takes in a file besides its bytes: more than it does.

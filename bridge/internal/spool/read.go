@@ -8,10 +8,9 @@ import (
 	"iter"
 	"math"
 
-	"tagbus/recording"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/record"
+	"tagbus/recording"
 )
 
 // Read yields the records of a segment, each message alone, with Begin for each place where a chain begins or goes on behind a

@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"tagbus/bridge/durable"
+	"tagbus/bridge/record"
 	"tagbus/bus"
 	"tagbus/internal/sanitize"
 	"tagbus/recording"
-
-	"tagbus/bridge/durable"
-	"tagbus/bridge/record"
 )
 
 // ErrFull is returned by Put when the records would exceed the bound.

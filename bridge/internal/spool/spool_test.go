@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"tagbus/bus"
-	"tagbus/recording"
-	"tagbus/tags"
 
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/spool/memdisk"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/recording"
+	"tagbus/tags"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

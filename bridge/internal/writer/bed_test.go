@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/tags"
 )
 
 const limit = 64 << 10 // bytes of a record

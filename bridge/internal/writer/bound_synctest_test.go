@@ -9,14 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/bus"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/internal/spool/memdisk"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
+	"tagbus/bus"
 )
 
 // most bounds the chains of a writer.

@@ -5,11 +5,10 @@ package writer
 import (
 	"time"
 
-	"tagbus/bus"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/record"
+	"tagbus/bus"
 )
 
 // markBytes is what a record without messages counts for the bytes that are held.

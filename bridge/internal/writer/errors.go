@@ -3,10 +3,9 @@
 package writer
 
 import (
+	"tagbus/bridge/durable"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
-
-	"tagbus/bridge/durable"
 )
 
 // mostText is the most bytes of an error: what it names was written by others.

@@ -6,12 +6,11 @@ import (
 	"math"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/tags"
 )
 
 // Page takes messages in the order in which they came, and keeps no reference to them.

@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"tagbus/internal/sanitize"
-
 	"tagbus/bridge/internal/spool"
+	"tagbus/internal/sanitize"
 )
 
 // SpoolSilentError means that the file system of a spool has done nothing for long, and that the writer goes on without it.

@@ -13,16 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/internal/testkit"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/spool/memdisk"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
+	"tagbus/bus"
+	"tagbus/internal/testkit"
+	"tagbus/tags"
 )
 
 // fates returns what becomes of appends: most are stored, and each way to fail is frequent.

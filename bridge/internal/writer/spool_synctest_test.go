@@ -11,13 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/recording"
-
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/spool/memdisk"
 	"tagbus/bridge/internal/writer"
 	"tagbus/bridge/record"
+	"tagbus/recording"
 )
 
 // patience is how long a file system may do nothing in tests.

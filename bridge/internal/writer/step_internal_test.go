@@ -9,14 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/bus"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/internal/memlog"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/internal/spool/memdisk"
+	"tagbus/bus"
+	"tagbus/tags"
 )
 
 // TestWriter_givesWay: whatever looks at all chains lets Page have the lock in between, and takes a bounded part of them to the spool.

@@ -20,13 +20,12 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/internal/validate"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
 	"tagbus/bridge/internal/spool"
 	"tagbus/bridge/record"
+	"tagbus/internal/validate"
+	"tagbus/tags"
 )
 
 // Config says how a Writer works. Log, MaxBytes, MaxChains, RecordBytes and MaxFlights have no default.

@@ -75,7 +75,7 @@ func (d *Directory) firstBeat() time.Duration {
 	if !d.clientsOnly {
 		return d.config.Beat
 	}
-	return rand.N(d.config.Beat) + 1 //nolint:gosec // no secret
+	return rand.N(d.config.Beat) + 1 // no secret
 }
 
 // makeClients makes the folder of the clients. What may be done in the folder around it may
@@ -135,7 +135,7 @@ func (d *Directory) collectSome(instance string) {
 	if len(names) == 0 {
 		return
 	}
-	first := rand.N(len(names)) //nolint:gosec // no secret
+	first := rand.N(len(names)) // no secret
 	for i := range min(len(names), collectAtOnce) {
 		d.collectOne(f, names[(first+i)%len(names)], own)
 	}

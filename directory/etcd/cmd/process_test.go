@@ -21,6 +21,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+
 	"tagbus/internal/testkit"
 )
 

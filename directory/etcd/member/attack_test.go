@@ -12,10 +12,10 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
-
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/member"
 )

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"go.etcd.io/etcd/server/v3/storage/wal"
+
 	"tagbus/internal/stuck"
 )
 

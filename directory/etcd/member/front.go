@@ -21,11 +21,11 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/rafthttp"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
-	"tagbus/access"
-	"tagbus/identity"
 
+	"tagbus/access"
 	"tagbus/directory/etcd/internal/door"
 	"tagbus/directory/etcd/internal/guard"
+	"tagbus/identity"
 )
 
 // maxPeers is how many connections other members may have to this one. Those that have not said

@@ -13,9 +13,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"tagbus/internal/testkit/pki"
 
 	"tagbus/directory/etcd/member"
+	"tagbus/internal/testkit/pki"
 )
 
 // guarded is a member with a policy, and the CA of its callers.

@@ -17,9 +17,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/status"
-	"tagbus/internal/stuck"
 
 	"tagbus/directory/etcd/internal/guard"
+	"tagbus/internal/stuck"
 )
 
 const (

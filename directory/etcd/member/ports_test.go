@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/testkit/pki"
-
 	"tagbus/directory/etcd/member"
+	"tagbus/internal/testkit/pki"
 )
 
 // browser returns a client of HTTP whose connections a function makes.
@@ -153,7 +152,7 @@ func TestOnlyNamedMembersJoin(t *testing.T) {
 func TestTheSocketOfAMember(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
-	if err := os.MkdirAll(filepath.Join(data, "control"), 0o755); err != nil { //nolint:gosec // as it was left
+	if err := os.MkdirAll(filepath.Join(data, "control"), 0o755); err != nil { // as it was left
 		t.Fatal(err)
 	}
 	start(t, member.Config{Data: data, Listen: freeAddress(t), Name: "a"})

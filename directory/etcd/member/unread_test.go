@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
 	"tagbus/bus/directory/directorytest"
 	"tagbus/tags"
 )

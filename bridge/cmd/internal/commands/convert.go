@@ -11,14 +11,13 @@ import (
 	"os"
 	"strings"
 
+	"tagbus/bridge/convert"
+	"tagbus/bridge/durable"
 	"tagbus/cmd/programs"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/stuck"
 	"tagbus/recording"
 	"tagbus/tags"
-
-	"tagbus/bridge/convert"
-	"tagbus/bridge/durable"
 )
 
 // Convert is the command line of tagbus-bridge convert.

@@ -13,13 +13,12 @@ import (
 	"strconv"
 	"time"
 
-	"tagbus/internal/sanitize"
-	"tagbus/internal/stuck"
-	"tagbus/tags"
-
 	"tagbus/bridge/durable"
 	"tagbus/bridge/jetstream"
 	"tagbus/bridge/kafka"
+	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
+	"tagbus/tags"
 )
 
 // Log are the flags of the log: of a stream, or of a topic.

@@ -10,14 +10,13 @@ import (
 	"strconv"
 	"time"
 
+	"tagbus/bridge/convert"
+	"tagbus/bridge/durable"
+	"tagbus/bridge/in"
 	"tagbus/bus"
 	"tagbus/bus/metrics"
 	"tagbus/cmd/programs"
 	"tagbus/tags"
-
-	"tagbus/bridge/convert"
-	"tagbus/bridge/durable"
-	"tagbus/bridge/in"
 )
 
 // In is the command line of tagbus-bridge in.

@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"time"
 
+	"tagbus/bridge/out"
 	"tagbus/bus"
 	"tagbus/bus/metrics"
 	"tagbus/cmd/programs"
 	"tagbus/tags"
-
-	"tagbus/bridge/out"
 )
 
 // Out is the command line of tagbus-bridge out.

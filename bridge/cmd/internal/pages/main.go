@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"os"
 
-	"tagbus/cmd/programs"
-
 	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/cmd/programs"
 )
 
 func main() {

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tagbus/cmd/programs"
-
 	"tagbus/bridge/cmd/internal/commands"
+	"tagbus/cmd/programs"
 )
 
 // TestPages have the commands and their flags; those of tagbus try them with the tools that read them.

@@ -6,7 +6,6 @@ package main
 
 import (
 	_ "tagbus/cmd/libtagbus/core"
-
 	_ "tagbus/directory/etcd"
 )
 

@@ -16,9 +16,8 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/tags"
-
 	_ "tagbus/directory/etcd"
+	"tagbus/tags"
 )
 
 // expiry is how long clients of the tests may give no sign of life.

@@ -8,9 +8,8 @@ import (
 	"os"
 	"runtime"
 
-	"tagbus/internal/stuck"
-
 	"tagbus/directory/etcd/cmd/internal/members"
+	"tagbus/internal/stuck"
 )
 
 // The main goroutine stays on the first thread of the process: see stuck.Main.

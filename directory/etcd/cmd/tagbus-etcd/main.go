@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"tagbus/cmd/programs"
-
 	_ "tagbus/directory/etcd"
 )
 

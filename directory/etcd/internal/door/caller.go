@@ -9,9 +9,8 @@ import (
 	"strconv"
 	"sync"
 
-	"tagbus/identity"
-
 	"tagbus/directory/etcd/internal/guard"
+	"tagbus/identity"
 )
 
 // certified is a caller with a certificate.

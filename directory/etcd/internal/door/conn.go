@@ -10,10 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/identity"
-
 	"tagbus/directory/etcd/internal/guard"
 	"tagbus/directory/etcd/internal/held"
+	"tagbus/identity"
 )
 
 // usage is what the certificate of a caller must be meant for.

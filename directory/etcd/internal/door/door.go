@@ -22,10 +22,9 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/identity"
-
 	"tagbus/directory/etcd/internal/guard"
 	"tagbus/directory/etcd/internal/held"
+	"tagbus/identity"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"tagbus/identity"
 
 	"tagbus/directory/etcd/internal/guard"
+	"tagbus/identity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"tagbus/acl"
-	"tagbus/identity"
-
 	"tagbus/directory/etcd/internal/guard"
+	"tagbus/identity"
 )
 
 // Roster says which callers are more than clients.

@@ -6,9 +6,8 @@ package main
 import (
 	"os"
 
-	"tagbus/test/faults/load"
-
 	_ "tagbus/directory/etcd"
+	"tagbus/test/faults/load"
 )
 
 func main() { os.Exit(load.Main(os.Args[1:])) }

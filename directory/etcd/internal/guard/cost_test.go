@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
 	"tagbus/acl"
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"

@@ -32,11 +32,11 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
 	"tagbus/acl"
+	"tagbus/directory/etcd/internal/held"
 	"tagbus/identity"
 	"tagbus/tags"
-
-	"tagbus/directory/etcd/internal/held"
 )
 
 // Rank is what a caller is to a member.

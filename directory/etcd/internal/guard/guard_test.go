@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/protobuf/proto"
+
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
 	"tagbus/identity"

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"tagbus/internal/sanitize"
 
 	"tagbus/directory/etcd/internal/held"
+	"tagbus/internal/sanitize"
 )
 
 // How long one read is, how many keys it has at most, and how many of them are read from the disk at once: a read ends

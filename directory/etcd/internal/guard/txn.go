@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/protobuf/proto"
+
 	"tagbus/acl"
 	"tagbus/bus/directory/codec"
 	"tagbus/internal/sanitize"

@@ -17,10 +17,10 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"tagbus/internal/sanitize"
-	"tagbus/internal/stuck"
 
 	"tagbus/directory/etcd/member"
+	"tagbus/internal/sanitize"
+	"tagbus/internal/stuck"
 )
 
 // careTime is how long one member may take to put its database in order, or to send it.

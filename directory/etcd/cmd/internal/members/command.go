@@ -17,14 +17,14 @@ import (
 
 	"github.com/alecthomas/kong"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"tagbus/directory/etcd/member"
 	"tagbus/internal/build"
 	"tagbus/internal/fileflags"
 	"tagbus/internal/sanitize"
 	"tagbus/internal/signals"
 	"tagbus/internal/stream"
 	"tagbus/internal/stuck"
-
-	"tagbus/directory/etcd/member"
 )
 
 // Exit codes, as those of the other commands.

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/testkit/pki"
-
 	"tagbus/directory/etcd/member"
+	"tagbus/internal/testkit/pki"
 )
 
 // certificate issues one for this host, and returns the flags that name it.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"tagbus/internal/signals"
 
 	"tagbus/directory/etcd/member"
+	"tagbus/internal/signals"
 )
 
 const (

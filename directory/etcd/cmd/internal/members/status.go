@@ -15,9 +15,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"tagbus/internal/sanitize"
 
 	"tagbus/directory/etcd/member"
+	"tagbus/internal/sanitize"
 )
 
 // statusFlags are those of status.

@@ -13,10 +13,9 @@ import (
 	"testing"
 
 	"tagbus/cmd/programs"
-	"tagbus/internal/stuck"
-
 	_ "tagbus/directory/etcd"
 	"tagbus/directory/etcd/cmd/internal/members"
+	"tagbus/internal/stuck"
 )
 
 // mode is the variable that makes a program of the test.
