@@ -59,7 +59,7 @@ demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one o
 release: ## dist/: archives with static programs, deb and rpm (VERSION=v0.1.0 where git does not tell it)
 	@scripts/release.sh
 
-release-check: ## a release, tried as users get it: the deb in a clean Debian, its services in a virtual machine
+release-check: ## a release, tried as users get it: the deb in a clean Debian, its services under its systemd
 	@scripts/setup.sh release
 	@scripts/release-check.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a folder with a clean Debian, which has nothing but some packages. What debootstrap has made is kept in
+# Makes a folder with a clean Debian, which has nothing but some packages. What mmdebstrap has made is kept in
 # ~/.cache/tagbus/debian for a week: to make it takes a minute, and is the same each time.
 #   scripts/debian.sh FOLDER PACKAGE,...
 #   SUITE=bookworm   which Debian
@@ -15,7 +15,7 @@ if [ -e "$file" ]; then
   tar -C "$folder" -xpf "$file" --numeric-owner
   exit
 fi
-debootstrap --variant=minbase --include="$packages" "$SUITE" "$folder"
-rm -f "$folder"/var/cache/apt/archives/*.deb
+mmdebstrap --quiet --variant=minbase --dpkgopt=force-unsafe-io --include="$packages" "$SUITE" "$folder"
+rm -f "$folder"/etc/{apt/apt.conf.d,dpkg/dpkg.cfg.d}/99mmdebstrap
 part=$(mktemp "$kept/part.XXXXXX")
 tar -C "$folder" -cpf "$part" --numeric-owner --exclude=./proc/* --exclude=./sys/* . && mv "$part" "$file"

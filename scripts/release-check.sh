@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a release and tries it as users get it, unless that has passed with the same bytes: the debs in a Debian that has nothing else
-# (debootstrap), their services in a virtual machine of that, the packages of the C library and of Python in another one that has
+# (mmdebstrap), their services under the systemd of that, the packages of the C library and of Python in another one that has
 # compilers, the rpms, the archives, and the programs in containers.
 #   scripts/release-check.sh
 #   SUITE=bookworm   which Debian
@@ -13,7 +13,7 @@ export VERSION=${VERSION:-v0.0.0-check}
 # What is unpacked again is the same at each level.
 export LEVEL=1
 tmp=$(mktemp -d)
-# debootstrap mounts what it lets go when it ends.
+# mmdebstrap mounts what it lets go when it ends.
 trap 'wait; rm -rf --one-file-system "$tmp"' EXIT
 
 fail() {
@@ -30,7 +30,7 @@ tried=all
 can() {
   part "$1"
   if [ "$(id -u)" -eq 0 ] && command -v "$2" >/dev/null; then return; fi
-  echo "SKIPPED: $1: needs root and $2 (Debian: $2)"
+  echo "SKIPPED: $1: needs root and $2 (scripts/setup.sh release installs it)"
   tried=some
   [ "${CI:-}" != true ] || exit 1
   return 1
@@ -92,7 +92,7 @@ inside() { unshare --mount --pid --fork --mount-proc="${root:-$tmp/root}/proc" c
 
 deb() {
   local left
-  wait "$debian" || { tail -n 5 "$tmp/debian"; fail "debootstrap failed"; }
+  wait "$debian" || { tail -n 5 "$tmp/debian"; fail "mmdebstrap failed"; }
   cp dist/tagbus_*_amd64.deb "$tmp/root/tmp/tagbus.deb"
   cp dist/tagbus-etcd_*_amd64.deb "$tmp/root/tmp/tagbus-etcd.deb"
   cp dist/tagbus-bridge_*_amd64.deb "$tmp/root/tmp/tagbus-bridge.deb"
@@ -123,7 +123,7 @@ deb() {
   # The user of the services runs the demo, from what the package has installed.
   inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus/examples/demo.sh /usr/bin
   inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus-etcd/examples/demo-etcd.sh /usr/bin
-  if can "The services, in a virtual machine" qemu-system-x86_64; then test/services/run.sh "$tmp/root"; fi
+  if can "The services" systemd-nspawn; then test/services/run.sh "$tmp/root"; fi
   rm "$tmp"/root/etc/tagbus/*.env "$tmp"/root/tmp/tagbus*.deb
   inside "$tmp/root" dpkg --purge tagbus-bridge tagbus-etcd tagbus
   # Pages that man has formatted, as systemd-analyze has it do, are man's.
@@ -134,7 +134,7 @@ deb() {
 # The packages of the library and of Python, and compilers: programs are built and run from them alone.
 libraries() {
   local left root=$tmp/build
-  wait "$building" || { tail -n 5 "$tmp/building"; fail "debootstrap failed"; }
+  wait "$building" || { tail -n 5 "$tmp/building"; fail "mmdebstrap failed"; }
   mkdir "$root/tmp/packages"
   cp dist/*_amd64.deb dist/*_all.deb dist/*_x86_64.whl test/packages/*.sh "$root/tmp/packages/"
   # What they need is there, and nothing is missing that they do not say.
@@ -218,15 +218,15 @@ cp dist/SHA256SUMS "$tmp/SHA256SUMS" # without the folder, what follows changes 
 depends=("$tmp/SHA256SUMS" scripts test/services test/packages test/verbs/vm.sh test/verbs/init deploy)
 if scripts/passed.sh is release-check "${depends[@]}"; then exit; fi
 # They take half a minute each, most of it to wait for the network, unless they are at hand.
-if [ "$(id -u)" -eq 0 ] && command -v debootstrap >/dev/null; then
+if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
   scripts/debian.sh "$tmp/root" systemd,systemd-sysv,man-db >"$tmp/debian" 2>&1 &
   debian=$!
   scripts/debian.sh "$tmp/build" gcc,g++,libc6-dev,pkgconf,cmake,make,python3-cffi,python3-ply,python3-numpy,python3-venv >"$tmp/building" 2>&1 &
   building=$!
 fi
 archive
-if can "The deb in a clean Debian" debootstrap; then deb; fi
-if can "The library in a Debian with compilers" debootstrap; then libraries; fi
+if can "The deb in a clean Debian" mmdebstrap; then deb; fi
+if can "The library in a Debian with compilers" mmdebstrap; then libraries; fi
 if can "The library for arm64, emulated" qemu-aarch64; then emulated; fi
 if can "The rpm" rpm; then rpm_package; fi
 if can "The container" buildah; then container; fi

@@ -89,7 +89,8 @@ if for_any release; then
   wanted+=(
     "aarch64-linux-gnu-gcc -E -include stdlib.h -xc /dev/null|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|make release, to make the C library for arm64"
     "qemu-aarch64 --version|qemu-user|make release-check, to run programs for arm64"
-    "debootstrap --version|debootstrap|make release-check, to install the deb in a clean Debian"
+    "mmdebstrap --version|mmdebstrap|make release-check, to install the deb in a clean Debian"
+    "systemd-nspawn --version|systemd-container|make release-check, to run the services"
     "rpm --version|rpm|make release-check, to install the rpm"
     "buildah --version|buildah|make release-check, to make a container"
   )

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The first hour of docs/release.md, as a service of the systemd that it is about. The
-# last line on the console says how it ended. The machine is emulated beside others that
+# last line says how it ended. The machine may be emulated beside others that
 # work: limits in time are for what never comes.
 
 fail() {
@@ -43,7 +43,9 @@ mkdir -p /run/systemd/system/tagbus-publisher@demo.service.d
 printf '[Service]\nWatchdogSec=10s\n' >/run/systemd/system/tagbus-publisher@demo.service.d/watchdog.conf
 systemctl daemon-reload
 systemctl restart tagbus-publisher@demo || fail "the publisher does not start again"
-kill -STOP "$(property publisher MainPID demo)"
+pid=$(property publisher MainPID demo)
+within 120 "the subscriber does not find the publisher again" said subscriber "^subscribed demo@[^ ]*:$pid .*"
+kill -STOP "$pid"
 within 120 "a publisher that hangs is not started again" restarted
 
 systemctl stop tagbus-subscriber@demo tagbus-publisher@demo || fail "the services do not stop"
