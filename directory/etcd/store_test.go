@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
@@ -90,12 +93,16 @@ func TestDirectory_manyPages(t *testing.T) {
 	server := embedded.Start(t)
 	client := server.Client()
 	const many = 2*etcd.PageKeys + 7
+	var puts []clientv3.Op
 	for i := range many {
 		e := directorytest.Entry(fmt.Sprintf("p%04d", i), tags.Tag(i))
 		if i%40 == 0 {
 			e = scattered(e.Instance, 110_000) // pages of fewer keys follow
 		}
-		if _, err := client.Put(context.Background(), "/tagbus/test/e/"+e.Instance, string(bytesOf(t, e))); err != nil {
+		puts = append(puts, clientv3.OpPut("/tagbus/test/e/"+e.Instance, string(bytesOf(t, e))))
+	}
+	for some := range slices.Chunk(puts, 40) {
+		if _, err := client.Txn(t.Context()).Then(some...).Commit(); err != nil {
 			t.Fatal(err)
 		}
 	}
