@@ -22,6 +22,7 @@ within() {
 said() { journalctl -o cat -u "tagbus-$1@demo" | grep -qE "$2"; }
 restarted() { [ "$(property publisher NRestarts demo)" -ge 1 ] && [ "$(property publisher ActiveState demo)" = active ]; }
 
+echo "services: booted"
 cp /usr/share/doc/tagbus/examples/*-demo.env /etc/tagbus/
 echo TAGBUS_REPORT=1s >>/etc/tagbus/subscriber-demo.env
 systemctl start tagbus-publisher@demo tagbus-subscriber@demo || fail "the services do not start"

@@ -21,14 +21,20 @@ guest() {
   ln -sf /usr/lib/systemd/system/guest.service "$wants"
 }
 
-# container writes what guest.sh says to $tmp/console, as machine does. Of the folder nothing is changed.
+# container writes what guest.sh says to $tmp/console, as machine does. In the folder nothing is changed. One that is
+# silent for a minute has not booted.
 container() {
   mkdir "$tmp/out"
   guest StandardOutput=append:/out/console StandardError=append:/out/console
-  # Not with the words of the manager, which are those of its end too.
-  timeout --foreground 600 systemd-nspawn --quiet --directory="$root" --volatile=overlay --bind="$tmp/out:/out" \
+  timeout --kill-after=10 600 systemd-nspawn --quiet --directory="$root" --volatile=overlay --bind="$tmp/out:/out" \
     --private-network --resolv-conf=off --timezone=off --register=no --keep-unit --console=pipe --boot \
-    >"$tmp/manager" 2>&1 </dev/null || echo "services: the container ended with status $?"
+    >"$tmp/manager" 2>&1 </dev/null &
+  local end=$((SECONDS + 60))
+  while ! [ -s "$tmp/out/console" ] && kill -0 $! 2>/dev/null; do
+    [ "$SECONDS" -lt "$end" ] || { kill $! && break; }
+    sleep 0.2
+  done
+  wait $! || echo "services: the container ended with status $?"
   if [ -s "$tmp/out/console" ]; then mv "$tmp/out/console" "$tmp/console"; else cat "$tmp/manager"; fi
 }
 
