@@ -19,8 +19,8 @@ part() {
 
 linter=${LINTER:-$(scripts/linter.sh)} || exit
 
-# golangci FOLDER [NAME=VALUE]... ARGUMENT... runs the linter in a folder. What others have compiled it takes as it is,
-# which needs names to be resolved alike in each build. It has memory instead of time.
+# golangci FOLDER [NAME=VALUE]... ARGUMENT... runs the linter in a folder. What others have compiled it takes as it is:
+# the first run what is built without cgo, the second what is tested with libfabric. It has memory instead of time.
 golangci() {
   local folder=$1
   shift
@@ -32,19 +32,21 @@ golangci() {
   (cd "$folder" && env "${env[@]}" "$linter" run "$@")
 }
 
-# All modules at once: what several of them import is looked at once.
+# All modules at once: what several of them import is looked at once. With cgo, and with the tag libfabric, other files
+# belong to the build: of that, only what has such files is looked at.
 export GOWORK=$PWD/.ci/go.work
-modules=(./... ./bench/... ./bridge/... ./directory/etcd/...)
-mapfile -t without < <(grep -rl --include='*.go' '^//go:build !libfabric' . | xargs -n 1 dirname | sort -u)
-if pkg-config --exists libfabric 2>/dev/null && command -v gcc >/dev/null; then
-  part "the modules" golangci . CGO_ENABLED=1 --build-tags libfabric,netgo,osusergo "${modules[@]}"
-  part "what stands in for RDMA" golangci . "${without[@]}"
-elif command -v gcc >/dev/null; then
-  echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"
-  part "the modules" golangci . CGO_ENABLED=1 --build-tags netgo,osusergo "${modules[@]}"
+part "the modules" golangci . ./... ./bench/... ./bridge/... ./directory/etcd/...
+cgo=(./cmd/libtagbus/core) tags=netgo,osusergo
+if pkg-config --exists libfabric 2>/dev/null; then
+  tags+=,libfabric
+  mapfile -O 1 -t cgo < <(grep -rl --include='*.go' '^//go:build libfabric' . | xargs -n 1 dirname | sort -u)
 else
-  echo "SKIPPED: golangci-lint of the C library and of the RDMA backend needs gcc (Debian: gcc libc6-dev)"
-  part "the modules" golangci . "${modules[@]}"
+  echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"
+fi
+if command -v gcc >/dev/null; then
+  part "what needs cgo" golangci . CGO_ENABLED=1 --build-tags "$tags" "${cgo[@]}"
+else
+  echo "SKIPPED: golangci-lint of what needs cgo needs gcc (Debian: gcc libc6-dev)"
 fi
 part tools golangci tools GOWORK=off ./...
 
