@@ -28,7 +28,7 @@ type child struct {
 
 // spawn starts a process, and waits until it is ready.
 func spawn(args ...string) (*child, error) {
-	p := &child{command: exec.Command("/proc/self/exe", args...)} // this program
+	p := &child{command: exec.Command("/proc/self/exe", args...)}
 	p.command.Stderr = os.Stderr
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var err error

@@ -67,7 +67,7 @@ func recordByCommand(o load.Options) {
 func startCommand(o load.Options, path string) (*exec.Cmd, *json.Decoder) {
 	runtime.LockOSThread() // it would end with this thread
 	// A block that is not full stays in memory, so that the file grows only by messages.
-	command := exec.Command(commandPath(), "record", wanted(o).String(), path, "--bus="+o.Addr, "--json", "--flush-every=1h") // our own
+	command := exec.Command(commandPath(), "record", wanted(o).String(), path, "--bus="+o.Addr, "--json", "--flush-every=1h")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := command.StdoutPipe()
 	load.Must(err)

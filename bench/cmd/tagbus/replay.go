@@ -70,7 +70,7 @@ func replay(o load.Options) {
 // makeRecording makes a recording of all messages of a run and an end message, and returns
 // how many messages are before that.
 func makeRecording(o load.Options, path string) (total uint64, err error) {
-	file, err := os.Create(path) // in a folder of our own
+	file, err := os.Create(path)
 	if err != nil {
 		return 0, err
 	}

@@ -27,7 +27,7 @@ func sources(t *testing.T) map[string][]Column {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "../table" {
 			return err
 		}
-		text, err := os.ReadFile(path) // of this tree
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}

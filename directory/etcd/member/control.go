@@ -44,7 +44,7 @@ func makeControl(data string) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return &SettingError{"Data", path, ErrForeign, fmt.Errorf("it belongs to user %d", stat.Uid), "remove it, and start the member as the user that it always has"}
 	}
-	if err := stuck.Chmod(path, 0o700); err != nil { // a folder
+	if err := stuck.Chmod(path, 0o700); err != nil {
 		return folderError(path, err)
 	}
 	return nil
