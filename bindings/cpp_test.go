@@ -89,7 +89,8 @@ func runCPP(t *testing.T, program string) {
 	cmd := exec.CommandContext(ctx, program, filepath.Join(t.TempDir(), "bus"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil || out.Len() > 0 {
-		t.Errorf("%v\n%s", err, out.Bytes())
+	err := cmd.Run()
+	if said := testkit.Said(out.Bytes()); err != nil || said != "" {
+		t.Errorf("%v\n%s", err, said)
 	}
 }

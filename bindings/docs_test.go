@@ -86,7 +86,7 @@ func (s source) compile(t *testing.T, lib, prints string) {
 	}
 	run := exec.CommandContext(t.Context(), program)
 	run.Env = append(os.Environ(), "LD_LIBRARY_PATH="+lib)
-	if out, err := run.CombinedOutput(); err != nil || string(out) != prints {
+	if out, err := run.CombinedOutput(); err != nil || testkit.Said(out) != prints {
 		t.Errorf("got %v and %q, want %q", err, out, prints)
 	}
 }

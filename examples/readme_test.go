@@ -96,7 +96,7 @@ func TestExamplesPrintWhatREADMESays(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 			cmd.Dir = ".."
 			out, err := cmd.CombinedOutput()
-			if err != nil || string(out) != s.prints+"\n" {
+			if err != nil || testkit.Said(out) != s.prints+"\n" {
 				t.Errorf("%s: got %v and\n%s\nwant\n%s", s.commands[0], err, out, s.prints)
 			}
 		})

@@ -18,6 +18,7 @@ package testkit
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -46,6 +47,18 @@ func Must(tb testing.TB, err error) { //nolint:thelper // Helper takes a while, 
 		tb.Helper()
 		tb.Fatal(err)
 	}
+}
+
+// Said returns what a program has written, without the lines of the watchdog of an event loop: on a
+// machine that is busy each program may have some.
+func Said(output []byte) string {
+	var said strings.Builder
+	for line := range strings.Lines(string(output)) {
+		if !strings.Contains(line, "event loop is blocked") {
+			said.WriteString(line)
+		}
+	}
+	return said.String()
 }
 
 // Fewer returns n, or a quarter of it under the race detector. It is for tests

@@ -27,6 +27,13 @@ func TestAnExtentThatDoesNotExistPanics(t *testing.T) {
 	testkit.All()
 }
 
+func TestSaid(t *testing.T) {
+	out := "one\ntime=now level=WARN msg=\"event loop is blocked\" stack=\"goroutine 1\"\ntwo"
+	if got := testkit.Said([]byte(out)); got != "one\ntwo" {
+		t.Errorf("got %q, want what is not of the watchdog", got)
+	}
+}
+
 func TestFewer(t *testing.T) {
 	want := 400
 	if testkit.Race {

@@ -52,7 +52,7 @@ func TestCounts(t *testing.T) {
 				t.Fatalf("%v\n%s", err, &out)
 			}
 			var got, lost, disordered uint64
-			if _, err := fmt.Sscan(out.String(), &got, &lost, &disordered); err != nil {
+			if _, err := fmt.Sscan(testkit.Said(out.Bytes()), &got, &lost, &disordered); err != nil {
 				t.Fatalf("%v\n%s", err, &out)
 			}
 			if got+lost != n || disordered > 0 || strings.Contains(test.options, "block") && lost > 0 {

@@ -66,7 +66,7 @@ func TestFaults(t *testing.T) {
 				t.Fatalf("%v\n%s", err, &out)
 			}
 			var got, lost, disordered uint64
-			if _, err := fmt.Sscan(out.String(), &got, &lost, &disordered); err != nil {
+			if _, err := fmt.Sscan(testkit.Said(out.Bytes()), &got, &lost, &disordered); err != nil {
 				t.Fatalf("%v\n%s", err, &out)
 			}
 			t.Logf("%d messages and the last: got %d, lost %d, %d cuts", n/2, got, lost, did)

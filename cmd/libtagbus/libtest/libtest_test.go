@@ -124,10 +124,7 @@ func runTrap(t *testing.T, program, name, dir string, env ...string) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
-	said := slices.DeleteFunc(slices.Collect(strings.Lines(out.String())), func(line string) bool {
-		return strings.Contains(line, "event loop is blocked") // a machine that is busy
-	})
-	if err != nil || len(said) > 0 {
-		t.Errorf("%v\n%s", err, strings.Join(said, ""))
+	if said := testkit.Said(out.Bytes()); err != nil || said != "" {
+		t.Errorf("%v\n%s", err, said)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tagbus/internal/testkit"
 )
 
 func TestTheProgramsMeetOnEtcd(t *testing.T) {
@@ -181,7 +183,7 @@ func output(t *testing.T, status int, program string, args ...string) string {
 	if got := command.ProcessState.ExitCode(); got != status {
 		t.Fatalf("%s %q: got status %d and %q, want status %d", program, args, got, out, status)
 	}
-	return string(out)
+	return testkit.Said(out)
 }
 
 func get(t *testing.T, url string) string {
