@@ -58,10 +58,7 @@ if [ "${CI:-}" = true ]; then shuffle=(); fi
 case " $* " in
 *" -race "*) shuffle=() limit=20m ;;
 esac
-# Where make lint runs beside this it vets all of it, and more.
-vet=()
-if [ "${CI:-}" = true ]; then vet=(-vet=off); fi
-run() { go test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"; }
+run() { go test -json "${shuffle[@]}" -timeout $limit "$@"; }
 # Two parts are modules of their own, so that users of this one need none of what they need.
 # Their tests do the usual here: make members has the rest of the first, which waits for minutes.
 # other MODULE tests one of them; other MODULE FLAG... what the flags name.
@@ -73,7 +70,7 @@ other() {
     some "${MAPFILE[@]}" || return
     set -- "${args[@]}" "${MAPFILE[@]}"
   fi
-  env -u TAGBUS_TESTS go -C "$module" test -json "${shuffle[@]}" "${vet[@]}" -timeout $limit "$@"
+  env -u TAGBUS_TESTS go -C "$module" test -json "${shuffle[@]}" -timeout $limit "$@"
 }
 packages=() short=()
 if [ $libfabric = yes ]; then
