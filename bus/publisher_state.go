@@ -92,7 +92,7 @@ func (p *publisherImpl) snapshotAll(st *state.State, q state.Question, now time.
 	ranking := snapshot.NewRanking[*link](q.Peers)
 	for l := range p.links {
 		past := p.pastOf(l)
-		ranking.Add(st, l, l.peer.Backend, &l.out, snapshot.Rank{Stalled: !l.stall.Since().IsZero(), CutOff: past.CutOff(now), Name: l.peer.Instance})
+		ranking.Add(st, l, l.peer.Backend, &l.out, snapshot.Rank{Stalled: !l.stall.Since().IsZero(), CutOff: past.CutOff(now), Denied: !l.missing.IsEmpty(), Name: l.peer.Instance})
 		eps = append(eps, l.ep)
 	}
 	gone := snapshot.Latest(p.accounts.Gone(), q.Peers, now, func(a *ledger.Account[*link, member]) (*snapshot.Past, time.Time) {

@@ -18,7 +18,7 @@ import (
 func TestRanking(t *testing.T) {
 	var st state.State
 	var idle fanout.Outbox
-	ranking := snapshot.NewRanking[string](3)
+	ranking := snapshot.NewRanking[string](4)
 	for _, x := range []struct {
 		backend string
 		rank    snapshot.Rank
@@ -26,14 +26,15 @@ func TestRanking(t *testing.T) {
 		{"tcp", snapshot.Rank{Name: "b"}},
 		{"shm", snapshot.Rank{Name: "c", CutOff: 2}},
 		{"tcp", snapshot.Rank{Name: "a"}},
+		{"tcp", snapshot.Rank{Name: "e", Denied: true}},
 		{"tcp", snapshot.Rank{Name: "d", Stalled: true}},
 	} {
 		ranking.Add(&st, x.rank.Name, x.backend, &idle, x.rank)
 	}
-	if got := ranking.Shown(&st); !slices.Equal(got, []string{"d", "c", "a"}) {
-		t.Errorf("got %v, want the stalled one, then the one that was cut off, then by name", got)
+	if got := ranking.Shown(&st); !slices.Equal(got, []string{"d", "c", "e", "a"}) {
+		t.Errorf("got %v, want the stalled one, then the one that was cut off, then the one that lacks tags, then by name", got)
 	}
-	want := state.State{Connected: 4, Stalled: 1, ByBackend: []state.BackendCount{{Backend: "tcp", Connected: 3}, {Backend: "shm", Connected: 1}}}
+	want := state.State{Connected: 5, Stalled: 1, ByBackend: []state.BackendCount{{Backend: "tcp", Connected: 4}, {Backend: "shm", Connected: 1}}}
 	if diff := cmp.Diff(want, st); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

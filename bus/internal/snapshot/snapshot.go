@@ -82,19 +82,27 @@ func Lost(counts *ledger.Counts) uint64 {
 type Rank struct {
 	Stalled bool
 	CutOff  uint64  // Past.CutOff
+	Denied  bool    // wants tags that a policy keeps from it
 	Fullest float64 // share of its limit that a queue of the peer holds
 	Lost    uint64
 	Name    string // decides between peers that are alike
 }
 
 // Before orders peers: those that are stalled, then those that were cut off most often of late, whose
-// queues are new and empty, then those with the fullest queues, then those with losses. The result is negative if a comes first.
+// queues are new and empty, then those that lack tags, then those with the fullest queues, then those with losses.
+// The result is negative if a comes first.
 func Before(a, b Rank) int {
-	if a.Stalled != b.Stalled {
-		if a.Stalled {
-			return -1
-		}
+	return cmp.Or(first(a.Stalled, b.Stalled), cmp.Compare(b.CutOff, a.CutOff), first(a.Denied, b.Denied), cmp.Compare(b.Fullest, a.Fullest), cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Name, b.Name))
+}
+
+// first orders by what is so of a and of b: what it is so of comes first.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
 		return 1
 	}
-	return cmp.Or(cmp.Compare(b.CutOff, a.CutOff), cmp.Compare(b.Fullest, a.Fullest), cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Name, b.Name))
 }

@@ -65,11 +65,11 @@ func (f *findings) denied(d directory.Entry, denials []overview.Denial) {
 		by[i] = denials[i].By
 	}
 	if d.Role == directory.Sender {
-		f.of(&d, Warning, "tags-denied", "let the policy there (--acl) allow it to send to them, or take them from its --tags",
+		f.of(&d, Warning, overview.TagsDenied, "let the policy there (--acl) allow it to send to them, or take them from its --tags",
 			"the policy of %s does not let it send %s, and messages of these tags wait", overview.NamesOf(by), denials[0].Tags)
 		return
 	}
-	f.of(&d, Warning, "tags-denied", "let the policy there (--acl) allow it to subscribe to them, or take them from its --tags",
+	f.of(&d, Warning, overview.TagsDenied, "let the policy there (--acl) allow it to subscribe to them, or take them from its --tags",
 		"the policy of %s does not let it have %s, which it wants", overview.NamesOf(by), denials[0].Tags)
 }
 

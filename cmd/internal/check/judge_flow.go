@@ -5,6 +5,7 @@ package check
 import (
 	"slices"
 
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/overview"
 )
 
@@ -15,7 +16,7 @@ func judgeFlow(s *seen) []Finding {
 	o := overview.Overview{Rows: s.rows()}
 	problems := o.Problems()
 	for i := range problems {
-		if p := &problems[i]; p.ID != overview.EntryFailing { // which is about answers
+		if p := &problems[i]; !s.isTold(p) {
 			f.judged(p)
 		}
 	}
@@ -23,6 +24,13 @@ func judgeFlow(s *seen) []Finding {
 		f.ok(s.bus, "no program stalls, and nothing was lost while this command looked")
 	}
 	return f.sorted()
+}
+
+// isTold reports whether another judge tells of a problem: that of answers, or that of contacts, which
+// knows of clients with an entry what they want.
+func (s *seen) isTold(p *overview.Problem) bool {
+	isCulprit := func(e directory.Entry) bool { return e.Instance == p.Culprit.Instance }
+	return p.ID == overview.EntryFailing || p.ID == overview.TagsDenied && slices.ContainsFunc(s.dialers, isCulprit)
 }
 
 // rows returns what the instances have answered.

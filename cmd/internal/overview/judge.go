@@ -63,6 +63,7 @@ func (j *judgement) row(r *Row) {
 		x.itself(Warning, AccessFailing, 0)
 	}
 	x.peers()
+	x.denied()
 	x.losses()
 	x.unconfirmed()
 	x.cutOff()
@@ -124,6 +125,19 @@ func (x *judged) peers() {
 	}
 	if s.Silent > 0 {
 		x.itself(Note, SilentPeers, s.Silent)
+	}
+}
+
+// denied says of which subscribers the policy here keeps tags that they want. Which of the tags that are
+// kept from a sender it wants to send, its entry says alone: see Contacts.
+func (x *judged) denied() {
+	if x.row.State.Sending == nil {
+		return
+	}
+	for i := range x.row.State.Peers {
+		if p := &x.row.State.Peers[i]; p.Denied != "" {
+			x.of(p, Problem{Level: Warning, ID: TagsDenied, Why: p.Denied})
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ const (
 	PeerQuiet        = "peer-quiet"
 	PeerGone         = "peer-gone"
 	PeerCutOff       = "peer-cut-off"
+	TagsDenied       = "tags-denied"
 	Resending        = "retransmissions"
 	SilentPeers      = "silent-peers"
 	Losing           = "losing"

@@ -17,7 +17,7 @@ var ranks = []string{
 	"certificate-refused", "address-insecure", "backend-differs", "loopback-address", "address-undialable", "address-failed", "mtu",
 	"two-receivers", "two-publishers", "more-owners", "address-shared",
 
-	PeerStalled, PoolEmpty, PeerCutOff, Losing, PeerGone, Unconfirmed, "not-connected", "tags-denied", "no-receiver", "no-publisher", ConnectionsBreak, Resending,
+	PeerStalled, PoolEmpty, PeerCutOff, Losing, PeerGone, Unconfirmed, "not-connected", TagsDenied, "no-receiver", "no-publisher", ConnectionsBreak, Resending,
 
 	DirectoryProblem, "entry-damaged", "clock-differs", "loopback-only", "address-slow", "directory-slow", "folder-slow", "disk-nearly-full",
 	"certificate-ends", "open-files", "locked-memory", "unfinished",

@@ -185,6 +185,10 @@ var words = map[string]word{
 	AccessFailing: {func(*Problem) string {
 		return "its certificates or its policy cannot be read again: those of before are in use, and what was revoked since is not"
 	}, "its warnings have the file and the mistake: mend it, and the program takes it within 10 s, or at once on SIGHUP"},
+	TagsDenied: {
+		func(p *Problem) string { return "a policy does not let it have " + p.Why + ", which it wants" },
+		"let the policy there (--acl) allow it to subscribe to them, or take them from its --tags",
+	},
 	NoAnswer: {
 		func(p *Problem) string { return "it does not answer" + since(p.First) + because(p.Why) },
 		"tagbus check says what is wrong with its addresses; look at its host and its log",

@@ -156,6 +156,8 @@ func (all *situations) processes() {
 	all.add("the pool is empty", overview.Warning, overview.PoolEmpty, "felix-1", first(func(s *state.State) { s.Sending.PoolFreePages = 0 }))
 	all.add("an entry cannot be renewed", overview.Warning, overview.EntryFailing, "felix-1", first(func(s *state.State) { s.EntryFailing = true }))
 	all.add("a policy cannot be read again", overview.Warning, overview.AccessFailing, "felix-1", first(func(s *state.State) { s.AccessFailing = true }))
+	all.add("a policy keeps tags from a subscriber", overview.Warning, overview.TagsDenied, "disk", first(func(s *state.State) { s.Peers[0].Denied = "0x5" }))
+	all.add("a policy keeps tags from a sender, which may not want them", overview.OK, "", "", receives(func(s *state.State) { s.Peers[0].Denied = "0x5" }))
 	all.add("an entry is one of too many", overview.Warning, overview.EntryCrowded, "felix-1", first(func(s *state.State) { s.EntryCrowded = true }))
 }
 
