@@ -102,7 +102,7 @@ fi
 GOWORK=off go -C tools build -o ../bin/testreport ./testreport
 while IFS=$'\t' read -r number _ name; do
   touch "$work/$number.out"
-  go tool test2json -p "$name" <"$work/$number.out"
+  go tool test2json -t -p "$name" <"$work/$number.out"
   code=$(cat "$work/$number.status" 2>/dev/null || echo "none, the machine ended before")
   word=ok action=pass
   if [ "$code" != 0 ]; then
