@@ -146,3 +146,10 @@ func ParseBond(b []byte) ([]byte, error) {
 	}
 	return parsed.encoded(), nil
 }
+
+// FilesWait reports whether files that peers have passed are still to be closed.
+func FilesWait() bool {
+	foreign.mu.Lock()
+	defer foreign.mu.Unlock()
+	return len(foreign.waiting) > 0
+}
