@@ -36,8 +36,6 @@ target() {
 
 # run DIR NAME TIME is target for one time. A failure is printed, and noted in failed.
 run() {
-  local import
-  import=$(cd "$1" && go list .)
   if (cd "$1" && "$work/test" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$3" \
     -test.fuzzminimizetime 100x -test.fuzzcachedir "$corpus/$import") >"$work/log" 2>&1; then
     return 0
@@ -58,6 +56,7 @@ run() {
 any=no
 while read -r dir; do
   any=yes
+  import=$(cd "$dir" && go list .)
   (cd "$dir" && go test -c -vet=off -ldflags '-s -w' "${guide[@]}" -o "$work/test" .)
   step=fuzz-$fuzztime${GUIDED:-}${dir#"$PWD"}
   step=${step//\//-}
