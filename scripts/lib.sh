@@ -21,6 +21,12 @@ exec 9>"$out/.lock"
 flock 9
 command -v "${cc%% *}" >/dev/null || { echo "the C library needs a C compiler (Debian: gcc libc6-dev)" >&2; exit 1; }
 
+# keep FILE writes what it reads into a file that others may read meanwhile: as a whole, and not at all what is there.
+keep() {
+  cat >"$1.new"
+  if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
+}
+
 # That of the same sources and flags is not compiled again: test programs of several packages ask for it.
 inputs=$({ echo "$cc ${CFLAGS:-}"; cat bindings/c/*.c bindings/c/*.h bindings/c/libtagbus.map scripts/lib.sh; } | sha256sum)
 if [ ! -e "$out/libtagbus.so.0" ] || [ "$(cat "$out/.inputs" 2>/dev/null)" != "$inputs" ]; then
@@ -30,17 +36,17 @@ if [ ! -e "$out/libtagbus.so.0" ] || [ "$(cat "$out/.inputs" 2>/dev/null)" != "$
     -o "$out/libtagbus.so.0" bindings/c/*.c -lpthread -ldl
   echo "$inputs" >"$out/.inputs"
 fi
-ln -sf libtagbus.so.0 "$out/libtagbus.so"
+[ -e "$out/libtagbus.so" ] || ln -s libtagbus.so.0 "$out/libtagbus.so"
 
 version=$(sed -n 's/^#define TAGBUS_VERSION "\(.*\)"$/\1/p' bindings/c/tagbus.h)
 mkdir -p "$out/include/felix" "$out/pkgconfig" "$out/cmake/tagbus"
-cp bindings/c/tagbus.h bindings/cpp/*.hpp "$out/include/"
-cp bindings/cpp/felix/* "$out/include/felix/"
+for header in bindings/c/tagbus.h bindings/cpp/*.hpp; do keep "$out/include/${header##*/}" <"$header"; done
+for header in bindings/cpp/felix/*; do keep "$out/include/felix/${header##*/}" <"$header"; done
 # Both find the library from where they are themselves, here and in a package.
-sed -e "s|@VERSION@|$version|" bindings/c/tagbus.pc.in >"$out/pkgconfig/tagbus.pc"
-cp bindings/c/valgrind.supp "$out/"
-cp bindings/cpp/tagbusConfig.cmake "$out/cmake/tagbus/"
-sed -e "s|@VERSION@|$version|" bindings/cpp/tagbusConfigVersion.cmake.in >"$out/cmake/tagbus/tagbusConfigVersion.cmake"
+sed -e "s|@VERSION@|$version|" bindings/c/tagbus.pc.in | keep "$out/pkgconfig/tagbus.pc"
+keep "$out/valgrind.supp" <bindings/c/valgrind.supp
+keep "$out/cmake/tagbus/tagbusConfig.cmake" <bindings/cpp/tagbusConfig.cmake
+sed -e "s|@VERSION@|$version|" bindings/cpp/tagbusConfigVersion.cmake.in | keep "$out/cmake/tagbus/tagbusConfigVersion.cmake"
 
 # core MODULE PACKAGE NAME builds a core, which exports one symbol.
 core() {

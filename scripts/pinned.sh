@@ -6,6 +6,10 @@
 #   scripts/pinned.sh bench github.com/nats-io/nats-server/v2     bin/nats-server
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Of several at a time one builds: a program that is there is not written again, as others run it.
+mkdir -p bin
+exec 9<bin
+flock 9
 CGO_ENABLED=0 GOWORK=off go -C "$1" build -o "$PWD/bin/" "$2"
 name=${2%/v[0-9]}
 echo "$PWD/bin/${name##*/}"
