@@ -65,7 +65,12 @@ var exits = []struct {
 		if err != nil {
 			t.Fatal(err)
 		}
+		started := false
 		return func(bus.Message) {
+			if started {
+				return // or each message puts it off
+			}
+			started = true
 			if err := timer.StartOnce(1); err != nil {
 				t.Error(err)
 			}
