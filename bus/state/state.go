@@ -57,8 +57,8 @@ type State struct {
 	Sending   *Sending   `json:"sending,omitempty"`   // of a publisher or sender
 	Receiving *Receiving `json:"receiving,omitempty"` // of a subscriber or receiver
 
-	// Connected counts the peers, of which Peers has some: those that are stalled come
-	// first, then those with the fullest queues, then those with losses.
+	// Connected counts the peers, of which Peers has some: those that are stalled come first, then those
+	// that were cut off of late, then those that lack tags, then those with the fullest queues, then those with losses.
 	Connected int     `json:"connected_peers"`
 	Stalled   int     `json:"stalled_peers"`        // of those: connected, and taking nothing
 	Fullest   float64 `json:"fullest_queue"`        // largest share of its limit that a queue of a peer holds: 0 to 1
