@@ -158,18 +158,18 @@ def test_memory_of_callbacks(bus):
 
 def test_memory_of_many_callbacks(bus):
     """On the path of on_batch, too, memory and references stay as they are."""
-    got, early, end = [0], [], threading.Event()
+    got, early, more = [0], [], threading.Condition()
     rows = np.zeros((4096, 40), np.uint8)
 
     def on_batch(batch):
         assert int(batch.counters[0]) == got[0] + 1 and batch.array("<u4").shape == (len(batch), 10)
         batch[0], batch.tags
-        got[0] += len(batch)
         if not early and got[0] > MANY // 4:
             gc.collect()
             early.extend([resident(), len(gc.get_objects()), sys.getrefcount(None), sys.getrefcount(type(batch))])
-        if got[0] >= MANY:
-            end.set()
+        with more:
+            got[0] += len(batch)
+            more.notify()
 
     with bus.publisher(1) as p, bus.subscribe(1, on_batch=on_batch) as s:
         s.wait(30), p.wait(timeout=30)
@@ -177,7 +177,8 @@ def test_memory_of_many_callbacks(bus):
         while sent < MANY:
             sent += p.publish_array(1, rows)
         p.flush()
-        assert end.wait(600)
+        with more:
+            assert more.wait_for(lambda: got[0] >= sent, 600)
         p.drain(timeout=60)
         stats = s.stats()
     assert got[0] == sent == stats["Messages"] and stats["Lost"] == 0

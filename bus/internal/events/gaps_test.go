@@ -147,7 +147,9 @@ func TestEachLossIsToldOnce(t *testing.T) {
 			},
 			"turn": func(*rapid.T) {
 				b.loop.turn()
-				reports = 0
+				if b.queue.Waiting() == 0 { // a turn has its time, and may leave some
+					reports = 0
+				}
 			},
 			"": func(t *rapid.T) {
 				if n := b.queue.Waiting(); n > len(gaps)+reports {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -138,12 +137,10 @@ scrape_configs:
   - job_name: tagbus
     static_configs: [{targets: ["%s"]}]
 `, rules, strings.Join(targets, `", "`)))
-	address := freeAddress(s.t)
-	s.url = "http://" + address
 	log, err := os.Create(filepath.Join(s.folder, "log"))
 	testkit.Must(s.t, err)
 	cmd := exec.CommandContext(s.t.Context(), s.program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(s.folder, "data"),
-		"--web.listen-address="+address, "--enable-feature=native-histograms", "--log.level=warn")
+		"--web.listen-address=127.0.0.1:0", "--enable-feature=native-histograms")
 	cmd.Stdout, cmd.Stderr = log, log
 	testkit.Must(s.t, cmd.Start())
 	s.t.Cleanup(func() {
@@ -154,20 +151,21 @@ scrape_configs:
 			s.t.Logf("%s", read(s.t, log.Name()))
 		}
 	})
+	s.until("it listens", func() bool {
+		at := listening.FindStringSubmatch(read(s.t, log.Name()))
+		if at != nil {
+			s.url = "http://" + at[1]
+		}
+		return at != nil
+	})
 	s.until("it is ready", func() bool {
 		code, _ := s.get("/-/ready", nil)
 		return code == http.StatusOK
 	})
 }
 
-// freeAddress returns an address that is free now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
-}
+// listening is what it says of where it listens.
+var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 
 // until waits for a condition.
 func (s *server) until(what string, reached func() bool) {
