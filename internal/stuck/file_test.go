@@ -54,13 +54,21 @@ func TestFilesAreUsed(t *testing.T) {
 	if !bytes.Equal(again, all.Bytes()) {
 		t.Errorf("got %q, want %q", again, all.Bytes())
 	}
+	if isWaitedFor(path) {
+		t.Errorf("%s is waited for still", path)
+	}
+}
+
+// isWaitedFor reports whether anything waits for a file.
+func isWaitedFor(path string) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	for w := range process.all {
-		if w.path == path { // others are those of tests before
-			t.Errorf("%s is waited for still", w.path)
+		if w.path == path {
+			return true
 		}
 	}
+	return false
 }
 
 // TestEachCallOfAFileIsItsOwn: a method of os.File that is not here would not be waited for.
