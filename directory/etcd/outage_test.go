@@ -198,8 +198,9 @@ func TestDirectory_serversThatComeBackEmpty(t *testing.T) {
 	wantEntries(t, d, "a", "b")
 	directorytest.Announce(t, publisher, directorytest.Entry("c", 1))
 	wantAfter(t, r, directory.Appeared, "c") // and nothing else was told before it
-	if s := publisher.Stats(); s.Leases != 2 {
-		t.Errorf("got %d leases, want 2", s.Leases)
+	// Those of two entries, before and behind the loss of all, are one each; the answer to the grant of one may be late.
+	if s := publisher.Stats(); s.Leases != 2 && s.Leases != 3 {
+		t.Errorf("got %d leases, want 2, or 3 on a busy machine", s.Leases)
 	}
 }
 
