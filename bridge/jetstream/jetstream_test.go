@@ -188,7 +188,7 @@ func TestLog_Append_whileTheServerIsAway(t *testing.T) {
 func TestLog_Append_toAServerThatHangs(t *testing.T) {
 	s := natsserver.Start(t)
 	makeStream(t, s.URL, nil)
-	log := open(t, jetstream.Config{URL: s.URL, Stream: "TAGBUS", AckTimeout: 100 * time.Millisecond})
+	log := open(t, jetstream.Config{URL: s.URL, Stream: "TAGBUS", AckTimeout: time.Second})
 	defer func() { _ = log.Close() }()
 	s.Stop()
 	_, err := appendOne(log, "ALICE", 0, "1")
