@@ -21,7 +21,7 @@ exec 9>"$out/.lock"
 flock 9
 command -v "${cc%% *}" >/dev/null || { echo "the C library needs a C compiler (Debian: gcc libc6-dev)" >&2; exit 1; }
 
-# keep FILE writes what it reads into a file that others may read meanwhile: as a whole, and not at all what is there.
+# keep FILE writes its input into a file that others may read meanwhile: as a whole, and not if it is the same.
 keep() {
   cat >"$1.new"
   if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi

@@ -45,7 +45,9 @@ func TestAnOutputThatTakesNothing(t *testing.T) {
 					}
 				}
 				defer func() { process.say = nil }()
+				process.mu.Lock()
 				clear(process.back) // by the clock of another test
+				process.mu.Unlock()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer Follow(ctx, t.Context(), func(n Note) { ended, ending = time.Since(began), n.Text() })()
 				time.AfterFunc(5*time.Second, cancel)
