@@ -5,7 +5,6 @@ package check
 import (
 	"slices"
 
-	"tagbus/bus/directory"
 	"tagbus/cmd/internal/overview"
 )
 
@@ -15,8 +14,15 @@ func judgeFlow(s *seen) []Finding {
 	f := &findings{group: "flow"}
 	o := overview.Overview{Rows: s.rows()}
 	problems := o.Problems()
+	wanting := make(map[string]bool) // clients of which their entries say what they want
+	for i := range s.dialers {
+		wanting[s.dialers[i].Instance] = true
+	}
 	for i := range problems {
-		if p := &problems[i]; !s.isTold(p) {
+		switch p := &problems[i]; {
+		case p.ID == overview.EntryFailing: // judgeAnswers tells of it
+		case p.ID == overview.TagsDenied && wanting[p.Culprit.Instance]: // as judgeContacts does, better
+		default:
 			f.judged(p)
 		}
 	}
@@ -24,13 +30,6 @@ func judgeFlow(s *seen) []Finding {
 		f.ok(s.bus, "no program stalls, and nothing was lost while this command looked")
 	}
 	return f.sorted()
-}
-
-// isTold reports whether another judge tells of a problem: that of answers, or that of contacts, which
-// knows of clients with an entry what they want.
-func (s *seen) isTold(p *overview.Problem) bool {
-	isCulprit := func(e directory.Entry) bool { return e.Instance == p.Culprit.Instance }
-	return p.ID == overview.EntryFailing || p.ID == overview.TagsDenied && slices.ContainsFunc(s.dialers, isCulprit)
 }
 
 // rows returns what the instances have answered.
