@@ -58,6 +58,31 @@ func TestAccess_aPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
 	})
 }
 
+// A state that names few peers names those that lack tags before those with which nothing is wrong: else a
+// tool that asks for few does not see them.
+func TestAccess_aStateNamesAPeerThatLacksTagsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:s", "subscribe": "1"}]}`)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Common: bus.Common{Access: x.as("cn:p")}})
+		var lacks string
+		for i := range 16 { // in the order of their instances, which are random, it is the first in one of 16 runs
+			s, wanted := b.subscriber(bus.SubscriberConfig{Common: bus.Common{Access: x.as("cn:s")}}), tags.Of(1)
+			if i == 7 {
+				wanted, lacks = tags.Of(1, 2), s.Instance()
+			}
+			_, err := s.Subscribe(wanted, func(bus.Message) {})
+			must(t, err)
+		}
+		time.Sleep(time.Second)
+		st, err := p.State(t.Context(), state.Question{Peers: 1})
+		must(t, err)
+		if st.Connected != 16 || len(st.Peers) != 1 || st.Peers[0].Instance != lacks || st.Peers[0].Denied == "" {
+			t.Errorf("got peers %+v of %d, want the one that lacks a tag", st.Peers, st.Connected)
+		}
+	})
+}
+
 // A peer that may have nothing of what it wants would only come again: it stays, from the start or
 // after the policy has taken its last tag, and is told when it may have something.
 func TestAccess_aPeerThatMayHaveNothingStays(t *testing.T) {
