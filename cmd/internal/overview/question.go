@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
+	"tagbus/netio"
 )
 
 // question is one question to one instance.
@@ -79,11 +80,18 @@ func (w *Watcher) ask(ctx context.Context, e directory.Entry, q state.Question, 
 	switch {
 	case err == nil:
 		return &s, nil
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, netio.ErrTimeout) && isOver(ctx):
+		// A try to connect may last longer than the question, and on a busy host be known to have failed first.
 		return nil, noAnswer(patience)
 	default:
 		return nil, err
 	}
+}
+
+// isOver reports whether the time of a context is over, though it may not know yet.
+func isOver(ctx context.Context) bool {
+	end, _ := ctx.Deadline()
+	return !time.Now().Before(end)
 }
 
 func noAnswer(patience time.Duration) error { return fmt.Errorf("%w in %v", ErrNoAnswer, patience) }

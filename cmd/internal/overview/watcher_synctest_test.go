@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 	"tagbus/internal/testkit"
+	"tagbus/netio"
 	"tagbus/tags"
 )
 
@@ -90,6 +91,33 @@ func TestASilentInstanceHoldsUpOneLook(t *testing.T) {
 		synctest.Wait()
 		if n := asked.Load(); n < 4 || n > 6 {
 			t.Errorf("got %d questions in 30 s, want 4 to 6", n)
+		}
+	})
+}
+
+// A try to connect ends after the question, and is known to have failed before the end of the question is seen.
+func TestATryToConnectThatLastsLongerIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := memory.New()
+		defer dir.Close()
+		announce(t, dir, "late")
+		announce(t, dir, "soon")
+		fails := func(after time.Duration) func(context.Context) (state.State, error) {
+			return func(context.Context) (state.State, error) {
+				time.Sleep(after)
+				return state.State{}, fmt.Errorf("open: %w", netio.ErrTimeout)
+			}
+		}
+		w := overview.New(dir, asker{"late": fails(patience), "soon": fails(patience / 2)})
+		for range 8 { // later looks show how questions beside them have ended
+			rows := w.Look(t.Context(), nil, state.Question{}, patience).Rows
+			if err := rows[0].Err; !errors.Is(err, overview.ErrNoAnswer) {
+				t.Errorf("late: got %v, want %v", err, overview.ErrNoAnswer)
+			}
+			if err := rows[1].Err; !errors.Is(err, netio.ErrTimeout) {
+				t.Errorf("soon: got %v, want what it said", err)
+			}
+			time.Sleep(time.Second)
 		}
 	})
 }
