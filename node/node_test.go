@@ -176,11 +176,13 @@ func testAllocations(t *testing.T, receive func(*bus.Subscriber, tags.Set, func(
 	publish(warmUp)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+	begun := time.Now()
 	publish(total - warmUp)
+	took := time.Since(begun)
 	runtime.ReadMemStats(&after)
-	// The file directory's beat and the flush timer allocate now and then.
-	if n := int64(after.Mallocs - before.Mallocs); n > (total-warmUp)/100 {
-		t.Errorf("%d allocations for %d messages, want none per message", n, total-warmUp)
+	// The file directory's beat and the flush timer allocate now and then: on a slow machine, more often for as many messages.
+	if n := int64(after.Mallocs - before.Mallocs); n > (total-warmUp)/100+int64(took/(5*time.Millisecond)) {
+		t.Errorf("%d allocations for %d messages in %v, want none per message", n, total-warmUp, took)
 	}
 }
 

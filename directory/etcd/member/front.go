@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/etcdhttp"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/rafthttp"
 	"go.uber.org/zap"
@@ -66,7 +67,7 @@ func (m *Member) openFront() (err error) {
 	}
 	f.guard = &guard.Guard{Hint: m.whoAdministers(), LeaseOf: m.leaseOf, History: m.history, Authenticates: m.authenticates, Refused: m.sayRefused}
 	if f.access != nil {
-		f.guard.Access = f.access
+		f.guard.Access, f.guard.Problem = f.access, f.problem
 	}
 	if f.clients, err = net.Listen("tcp", m.at.bindClients.Host); err != nil {
 		return m.addressError(m.at.bindClients.Host, err)
@@ -101,6 +102,25 @@ func (f *front) openAccess(c *Config) error {
 	}
 	f.access = a
 	return nil
+}
+
+// problem returns what is wrong with what decides who may do what; "": nothing.
+func (f *front) problem() string {
+	if !f.access.Failing() {
+		return ""
+	}
+	return "its certificates or its policy cannot be read again: those of before are in use, and what was revoked since is not: " +
+		"its log has the file and the mistake: mend it, and the member takes it within 10 s, or at once on SIGHUP"
+}
+
+// ProblemOf returns what a member says that is wrong with it, of what etcd itself does not know; "": nothing.
+func ProblemOf(status *clientv3.StatusResponse) string {
+	for _, text := range status.Errors {
+		if problem, ok := strings.CutPrefix(text, guard.ProblemPrefix); ok {
+			return problem
+		}
+	}
+	return ""
 }
 
 func isOfCertificates(err error) bool {

@@ -92,6 +92,10 @@ type Guard struct {
 	// the last, as far as this member knows. It need not count beyond MaxReplay. nil: it is not looked at.
 	History func(since int64) (bytes int, last int64)
 
+	// Problem returns what is wrong with this member that etcd does not know, for those that ask how it is; "": nothing.
+	// nil: nothing is looked at. The answer to Status has it among its errors, behind ProblemPrefix.
+	Problem func() string
+
 	// Refused is told of each refusal; nil: nothing is.
 	Refused func(text string)
 
@@ -151,8 +155,22 @@ func (owner) Rank() Rank                    { return Administrator }
 func (owner) Spend(int, time.Time) bool     { return true }
 func (owner) String() string                { return "the user of the member" }
 
+// ProblemPrefix is what tells a problem of Guard.Problem from an error of etcd.
+const ProblemPrefix = "tagbus: "
+
 // unary is the interceptor of requests with one answer.
 func (g *Guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	response, err := g.pass(ctx, request, info, handler)
+	if r, ok := response.(*etcdserverpb.StatusResponse); ok && err == nil && g.Problem != nil {
+		if text := g.Problem(); text != "" {
+			r.Errors = append(r.Errors, ProblemPrefix+text)
+		}
+	}
+	return response, err
+}
+
+// pass hands a request on, or refuses it.
+func (g *Guard) pass(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	arrived(ctx)
 	caller := callerOf(ctx)
 	if administers(caller) {

@@ -5,6 +5,7 @@ package members_test
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -79,5 +80,35 @@ func TestAuthenticationIsSwitchedOn(t *testing.T) {
 	code, out, said := do(t, "status", "--data", data)
 	if code != 1 || !strings.Contains(said, "etcd's own authentication is switched on") {
 		t.Errorf("got %d, %s%s, want 1 and that it is switched on", code, out, said)
+	}
+}
+
+// A policy that cannot be read again is not what decides. status names it, until it is mended.
+func TestAPolicyThatCannotBeRead(t *testing.T) {
+	const rules = `{"rules": [{"who": "cn:publisher", "publish": "*"}]}`
+	data, dir := t.TempDir(), t.TempDir()
+	file := pki.Write(t, dir, "policy.json", []byte(rules))
+	m, err := member.Start(t.Context(), member.Config{Data: data, Listen: freeAddress(t), Name: "first", Policy: file, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = m.Close() }()
+	if err := m.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rules, want string
+		code        int
+	}{
+		{rules[1:], "wrong: first: its certificates or its policy cannot be read again", 1},
+		{rules + " ", "nothing is wrong", 0},
+	} {
+		pki.Write(t, dir, "policy.json", []byte(c.rules))
+		if err := m.Reload(); (err != nil) != (c.code == 1) {
+			t.Fatalf("Reload: got %v", err)
+		}
+		if code, out, said := do(t, "status", "--data", data); code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("got %d, %s%s, want %d and %q", code, out, said, c.code, c.want)
+		}
 	}
 }

@@ -34,6 +34,9 @@ func (s *survey) judge() {
 		case one.leader == 0:
 			wrong("%s sees no leader: it reaches fewer than half of the others", one.Name)
 		}
+		if one.Problem != "" {
+			wrong("%s: %s", one.Name, one.Problem)
+		}
 		s.judgeSpace(one, wrong)
 	}
 	if s.Authentication {

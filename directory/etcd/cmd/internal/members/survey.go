@@ -48,6 +48,7 @@ type state struct {
 	InUse    int64  `json:"in_use"`   // bytes of it
 	Quota    int64  `json:"quota"`
 	Version  string `json:"version,omitempty"`
+	Problem  string `json:"problem,omitempty"` // which etcd knows nothing of
 
 	id, leader uint64
 	client     *clientv3.Client // by way of which it is asked
@@ -218,6 +219,7 @@ func (one *state) ask(ctx context.Context) {
 		return
 	}
 	one.Up, one.Version, one.leader = true, status.Version, status.Leader
+	one.Problem = member.ProblemOf(status)
 	one.Database, one.InUse, one.Quota = status.DbSize, status.DbSizeInUse, status.DbSizeQuota
 	switch {
 	case status.IsLearner:
