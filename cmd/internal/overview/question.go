@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/observer"
 	"tagbus/bus/state"
 	"tagbus/netio"
 )
@@ -80,12 +81,17 @@ func (w *Watcher) ask(ctx context.Context, e directory.Entry, q state.Question, 
 	switch {
 	case err == nil:
 		return &s, nil
-	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, netio.ErrTimeout) && isOver(ctx):
-		// A try to connect may last longer than the question, and on a busy host be known to have failed first.
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err) && isOver(ctx):
+		// A try to connect, and a hello, may take longer than the question, and on a busy host be known to be late first.
 		return nil, noAnswer(patience)
 	default:
 		return nil, err
 	}
+}
+
+// isTimeout reports whether an error of an asker says that something has not come in time.
+func isTimeout(err error) bool {
+	return errors.Is(err, netio.ErrTimeout) || errors.Is(err, observer.ErrTimeout)
 }
 
 // isOver reports whether the time of a context is over, though it may not know yet.

@@ -95,27 +95,29 @@ func TestASilentInstanceHoldsUpOneLook(t *testing.T) {
 	})
 }
 
-// A try to connect ends after the question, and is known to have failed before the end of the question is seen.
-func TestATryToConnectThatLastsLongerIsNoAnswer(t *testing.T) {
+// What ends after the question, such as a try to connect, may be known to be late before the end of the question is seen.
+func TestWhatIsLateWithTheQuestionIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := memory.New()
 		defer dir.Close()
-		announce(t, dir, "late")
-		announce(t, dir, "soon")
-		fails := func(after time.Duration) func(context.Context) (state.State, error) {
+		for _, instance := range []string{"connects-late", "greets-late", "soon"} {
+			announce(t, dir, instance)
+		}
+		fails := func(after time.Duration, err error) func(context.Context) (state.State, error) {
 			return func(context.Context) (state.State, error) {
 				time.Sleep(after)
-				return state.State{}, fmt.Errorf("open: %w", netio.ErrTimeout)
+				return state.State{}, fmt.Errorf("open: %w", err)
 			}
 		}
-		w := overview.New(dir, asker{"late": fails(patience), "soon": fails(patience / 2)})
+		w := overview.New(dir, asker{
+			"connects-late": fails(patience, netio.ErrTimeout), "greets-late": fails(patience, observer.ErrTimeout), "soon": fails(patience/2, netio.ErrTimeout),
+		})
 		for range 8 { // later looks show how questions beside them have ended
 			rows := w.Look(t.Context(), nil, state.Question{}, patience).Rows
-			if err := rows[0].Err; !errors.Is(err, overview.ErrNoAnswer) {
-				t.Errorf("late: got %v, want %v", err, overview.ErrNoAnswer)
-			}
-			if err := rows[1].Err; !errors.Is(err, netio.ErrTimeout) {
-				t.Errorf("soon: got %v, want what it said", err)
+			for i, want := range []error{overview.ErrNoAnswer, overview.ErrNoAnswer, netio.ErrTimeout} {
+				if err := rows[i].Err; !errors.Is(err, want) {
+					t.Errorf("%s: got %v, want %v", rows[i].Entry.Instance, err, want)
+				}
 			}
 			time.Sleep(time.Second)
 		}

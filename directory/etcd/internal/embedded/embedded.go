@@ -9,13 +9,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // patience is how long a server may take to start.
@@ -127,15 +130,29 @@ func (s *Server) Wipe() {
 	}
 }
 
-// Client returns a client of the test's own, in the server's process.
+// Client returns a client of the test's own, in the server's process. It is patient.
 func (s *Server) Client() *clientv3.Client {
 	s.tb.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}, Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{s.Endpoint()}, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(patiently)},
+	})
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 	s.tb.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// patiently makes a request again that the server itself has given up: on a busy machine it may take longer than the
+// server waits for its disk, and for its own election.
+func patiently(ctx context.Context, method string, request, reply any, to *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	given := []error{rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost, rpctypes.ErrLeaderChanged}
+	for tries := 1; ; tries++ {
+		err := invoke(ctx, method, request, reply, to, options...)
+		if tries == 10 || !slices.Contains(given, rpctypes.Error(err)) {
+			return err
+		}
+	}
 }
 
 // Put writes a key, as a stranger would.
