@@ -183,7 +183,7 @@ var table = []rule{
 	}},
 	{"directory/etcd/internal/faultload", "a load with the directory on etcd linked in knows nothing else", []string{"directory/etcd", "test/faults/load"}},
 	{"directory/etcd/internal/embedded", "a server for tests knows nothing of directories", []string{
-		"go.etcd.io/etcd/client/...", "go.etcd.io/etcd/server/v3/embed", "go.uber.org/zap",
+		"go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/...", "go.etcd.io/etcd/server/v3/embed", "go.uber.org/zap", "google.golang.org/grpc",
 	}},
 	{"bridge/record", "what the bytes of a record mean does not depend on the engine that keeps them", []string{
 		"internal/sanitize", "bus", "recording", "tags",
