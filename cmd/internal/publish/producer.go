@@ -150,7 +150,16 @@ func (r *run) unsentError() error {
 	if tag == nil || r.ended == "signal" && r.flags.Emulate != nil { // it is asked to stop, and nothing is lost of what was read
 		return nil
 	}
-	return fmt.Errorf("sent %s, and not the next one: tag %v has no receiver in %s: start subscriber --receive with it", units.FormatNumber(r.stats.Messages, "message"), *tag, r.flags.Bus)
+	return fmt.Errorf("sent %s, and not the next one: tag %v has no receiver in %s%s", units.FormatNumber(r.stats.Messages, "message"), *tag, r.flags.Bus, r.orRefused(": start subscriber --receive with it"))
+}
+
+// orRefused returns what to do for want of a receiver, unless those that there are refuse: which, and why, stands
+// at the end of what is said.
+func (r *run) orRefused(do string) string {
+	if r.presence.Refused() > 0 {
+		return " that takes this sender"
+	}
+	return do
 }
 
 // maxUnackedLines is how many messages without acknowledgement are named.

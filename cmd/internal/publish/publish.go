@@ -222,7 +222,7 @@ func (r *run) shortcoming() error {
 	case r.started.IsZero():
 		return fmt.Errorf("%s nothing in %v (--duration): the %ss that were waited for did not come", verb, r.flags.Duration, peer)
 	case published == 0 && r.flags.Send && r.flags.Count > 0 && r.audience.Subscribed.Load() == 0:
-		return fmt.Errorf("sent 0 of %d messages (--count) in %v (--duration): no receiver of %v came to %s: start subscriber --receive", r.flags.Count, r.flags.Duration, r.flags.Tags, r.flags.Bus)
+		return fmt.Errorf("sent 0 of %d messages (--count) in %v (--duration): no receiver of %v came to %s%s", r.flags.Count, r.flags.Duration, r.flags.Tags, r.flags.Bus, r.orRefused(": start subscriber --receive"))
 	case published < uint64(r.flags.Count):
 		return fmt.Errorf("%s %d of %d messages (--count) in %v (--duration)", verb, published, r.flags.Count, r.flags.Duration)
 	}
