@@ -30,17 +30,17 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// hanging returns a log of a server, with four times of what a reader asks for ahead: on a busy machine all of that may arrive before
+// hanging returns a log of a server, with 84 MB: a reader asks for 32 MiB ahead, and on a busy machine all of that arrives before
 // the first record is handled.
 func hanging(t *testing.T) (*natsserver.Server, *jetstream.Log) {
 	t.Helper()
 	s := natsserver.Start(t)
 	makeStream(t, s.URL, nil)
 	patient := open(t, jetstream.Config{URL: s.URL, Stream: "TAGBUS", AckTimeout: patience})
-	if err := errors.Join(appendMany(patient, 1200, make([]byte, 16<<10)), patient.Close()); err != nil {
+	if err := errors.Join(appendMany(patient, 320, make([]byte, 256<<10)), patient.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return s, open(t, jetstream.Config{URL: s.URL, Stream: "TAGBUS", AckTimeout: 500 * time.Millisecond})
+	return s, open(t, jetstream.Config{URL: s.URL, Stream: "TAGBUS", AckTimeout: time.Second})
 }
 
 // appendMany appends records of many keys, and returns an error that one of them had.

@@ -121,7 +121,7 @@ func TestLog_Read_ofRecordsThatAreDroppedMeanwhile(t *testing.T) {
 					purgeStream(t, s.URL)
 				}
 			})
-			log := open(t, jetstream.Config{URL: url, Stream: "TAGBUS", AckTimeout: 500 * time.Millisecond})
+			log := open(t, jetstream.Config{URL: url, Stream: "TAGBUS", AckTimeout: time.Second})
 			defer func() { _ = log.Close() }()
 			got := 0
 			var failed error

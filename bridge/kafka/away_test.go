@@ -18,7 +18,7 @@ import (
 func TestLog_whileTheBrokerIsAway(t *testing.T) {
 	s := kafkaserver.Start(t)
 	cfg, _ := topic(t, s.Brokers, 1)
-	cfg.AckTimeout = 300 * time.Millisecond
+	cfg.AckTimeout = time.Second
 	log := open(t, cfg)
 	at := must(t, log, "ALICE", 0, "1")
 	s.Kill()
@@ -66,7 +66,7 @@ func again(t *testing.T, log durable.Log, after durable.Position) {
 func TestLog_Append_toABrokerThatHangs(t *testing.T) {
 	s := kafkaserver.Start(t)
 	cfg, _ := topic(t, s.Brokers, 1)
-	cfg.AckTimeout = 300 * time.Millisecond
+	cfg.AckTimeout = time.Second
 	log := open(t, cfg)
 	at := must(t, log, "ALICE", 0, "1")
 	s.Stop()
@@ -85,7 +85,7 @@ func TestLog_Append_toABrokerThatHangs(t *testing.T) {
 func TestLog_Append_ofManyKeysWhileTheBrokerIsAway(t *testing.T) {
 	s := kafkaserver.Start(t)
 	cfg, _ := topic(t, s.Brokers, 1)
-	cfg.AckTimeout = 300 * time.Millisecond
+	cfg.AckTimeout = time.Second
 	log := open(t, cfg)
 	must(t, log, "ALICE", 0, "1")
 	s.Kill()

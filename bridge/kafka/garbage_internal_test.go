@@ -25,7 +25,7 @@ func odd(t *testing.T, partitions int32) (*kfake.Cluster, *kgo.Client, *Log) {
 	}
 	t.Cleanup(c.Close)
 	client := kafkaserver.Client(t, c.ListenAddrs()[0], kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	return c, client, openLog(t, Config{Brokers: c.ListenAddrs()[0], Topic: kafkaserver.Topics(t, client, partitions), AckTimeout: time.Second})
+	return c, client, openLog(t, Config{Brokers: c.ListenAddrs()[0], Topic: kafkaserver.Topics(t, client, partitions), AckTimeout: 10 * time.Second})
 }
 
 // TestLog_Read_fromABrokerThatNamesPartitionsThatAreNone ends with an error.

@@ -84,7 +84,7 @@ func TestLog_anIndexThatIsMadeLater(t *testing.T) {
 	brokers := kafkaserver.InMemory(t)
 	client := kafkaserver.Client(t, brokers)
 	kafkaserver.Topic(t, client, "t", 1)
-	cfg := kafka.Config{Brokers: brokers, Topic: "t", AckTimeout: 2 * time.Second}
+	cfg := kafka.Config{Brokers: brokers, Topic: "t", AckTimeout: 10 * time.Second}
 	log := open(t, cfg)
 	kafkaserver.Topic(t, client, "t.index", 1, "cleanup.policy=compact")
 	at := must(t, log, "ALICE", 0, "1")

@@ -43,7 +43,7 @@ func open(t *testing.T, cfg kafka.Config) durable.Log {
 func topic(t *testing.T, brokers string, partitions int32) (kafka.Config, *kgo.Client) {
 	t.Helper()
 	client := kafkaserver.Client(t, brokers)
-	return kafka.Config{Brokers: brokers, Topic: kafkaserver.Topics(t, client, partitions), AckTimeout: 2 * time.Second}, client
+	return kafka.Config{Brokers: brokers, Topic: kafkaserver.Topics(t, client, partitions), AckTimeout: 10 * time.Second}, client
 }
 
 // appendOne appends a record with the instance as its key, and waits for the outcome.
@@ -211,7 +211,7 @@ func TestLog_Append_toATopicThatIsDeleted(t *testing.T) {
 		t.Run(fmt.Sprint("made again ", again), func(t *testing.T) {
 			t.Parallel()
 			cfg, client := topic(t, brokers, 1)
-			cfg.AckTimeout = 500 * time.Millisecond
+			cfg.AckTimeout = time.Second
 			log := open(t, cfg)
 			at := must(t, log, "ALICE", 0, "1")
 			kafkaserver.Delete(client, cfg.Topic)

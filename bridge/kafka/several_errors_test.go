@@ -162,7 +162,7 @@ func TestSeveral_oneIsAway(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	cfg, _ := manyTopics(t, c.ListenAddrs()[0], 1, "1", "2")
-	cfg.AckTimeout = 300 * time.Millisecond
+	cfg.AckTimeout = time.Second
 	var away atomic.Bool
 	away.Store(true)
 	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {

@@ -30,7 +30,7 @@ func manyTopics(t *testing.T, brokers string, partitions int32, digits ...string
 	for _, d := range digits {
 		addTopic(t, client, begin+d, partitions)
 	}
-	return kafka.Config{Brokers: brokers, Topic: begin + "{tag>>60}", AckTimeout: 2 * time.Second}, client
+	return kafka.Config{Brokers: brokers, Topic: begin + "{tag>>60}", AckTimeout: 10 * time.Second}, client
 }
 
 // addTopic makes a topic and its index.

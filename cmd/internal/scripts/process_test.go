@@ -142,10 +142,13 @@ func expect(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func (p *process) find(pattern *regexp.Regexp) string {
+func (p *process) find(pattern *regexp.Regexp) string { return p.findFrom(0, pattern) }
+
+// findFrom is find among the lines from the nth on.
+func (p *process) findFrom(n int, pattern *regexp.Regexp) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, line := range p.lines {
+	for _, line := range p.lines[min(n, len(p.lines)):] {
 		if pattern.MatchString(line) {
 			return line
 		}

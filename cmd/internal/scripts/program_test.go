@@ -64,19 +64,25 @@ func run(tb testing.TB, name string, args ...string) *program {
 // await waits until the process has written a line that matches, and returns it.
 func (p *program) await(pattern string) string {
 	p.tb.Helper()
+	return p.awaitFrom(0, pattern)
+}
+
+// awaitFrom is await among the lines from the nth on.
+func (p *program) awaitFrom(n int, pattern string) string {
+	p.tb.Helper()
 	re := regexp.MustCompile(pattern)
 	timeout := time.After(patience)
 	for {
 		p.mu.Lock()
 		changed := p.changed
 		p.mu.Unlock()
-		if line := p.find(re); line != "" {
+		if line := p.findFrom(n, re); line != "" {
 			return line
 		}
 		select {
 		case <-changed:
 		case <-p.ended:
-			if line := p.find(re); line != "" {
+			if line := p.findFrom(n, re); line != "" {
 				return line
 			}
 			p.tb.Fatalf("%s ended without a line that matches %s", p.name, pattern)

@@ -209,19 +209,13 @@ func TestTheCAIsReplacedUnderLoad(t *testing.T) {
 	p := run(t, "publisher", append([]string{"publisher", "--bus", s.path("bus"), "--listen", "127.0.0.1:0", "--tags", "1-4", "--emulate", "100", "--rate", "10k", "--cache", "5000", "--cache-bytes", "64MiB", "--json"}, s.as("daq")...)...)
 	listening(t, p)
 	c := run(t, "subscriber", append([]string{"subscriber", "--bus", s.path("bus"), "--tags", "1-4", "--verify", "--json", "--metrics", "127.0.0.1:0"}, s.as("dcs")...)...)
-	c.await("subscriber: subscribed ")
-	step := func(what string) {
+	c.await("subscriber: subscribed .* tags ")
+	step := func() {
 		t.Helper()
 		for _, one := range []*program{p, c} {
 			said := len(one.linesFrom(0))
 			one.signal(syscall.SIGHUP)
-			deadline := time.Now().Add(patience)
-			for !strings.Contains(strings.Join(one.linesFrom(said), "\n"), "SIGHUP: certificates and policy were read again") {
-				if time.Now().After(deadline) {
-					t.Fatalf("%s: %s has not read its files", what, one.name)
-				}
-				idle(10 * time.Millisecond)
-			}
+			one.awaitFrom(said, "SIGHUP: certificates and policy were read again")
 		}
 		const more = 5000 // messages under the new files
 		for from := c.metric("tagbus_subscriber_messages_total"); c.metric("tagbus_subscriber_messages_total") < from+more; {
@@ -229,20 +223,20 @@ func TestTheCAIsReplacedUnderLoad(t *testing.T) {
 		}
 	}
 	s.replace("ca/ca.pem", both)
-	step("both CAs")
+	step() // both CAs
 	for _, name := range []string{"daq", "dcs"} {
 		s.issue("next", name, "--force")
 	}
-	step("new certificates")
+	step() // new certificates
 	late := run(t, "late", append([]string{"subscriber", "--bus", s.path("bus"), "--tags", "1-4", "--verify", "--json"}, s.as("dcs")...)...)
-	late.await("subscriber: subscribed ")
+	late.await("subscriber: subscribed .* tags ")
 	for _, one := range []*program{p, c, late} {
 		if line := one.find(regexpLost); line != "" {
 			t.Errorf("%s: got %q before the old CA was removed, want that each connection stays", one.name, line)
 		}
 	}
 	s.replace("ca/ca.pem", s.read("next/ca.pem"))
-	step("the new CA alone")
+	step() // the new CA alone
 	p.signal(syscall.SIGINT)
 	p.finish(0)
 	for _, one := range []*program{c, late} {
