@@ -67,15 +67,17 @@ func (f *placeFile) isMine() bool {
 
 // isHeld reports whether the path names the file that this run has locked.
 func (f *placeFile) isHeld() bool {
-	if f.held == nil {
-		return false
-	}
-	named, err := os.Stat(f.path)
+	return f.held != nil && names(f.path, f.held)
+}
+
+// names reports whether a path leads to a file.
+func names(path string, file *os.File) bool {
+	named, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
-	held, err := f.held.Stat()
-	return err == nil && os.SameFile(named, held)
+	own, err := file.Stat()
+	return err == nil && os.SameFile(named, own)
 }
 
 // isTaken reports whether the path names a file that another run has locked.
@@ -100,18 +102,23 @@ func (f *placeFile) store(p place) error {
 	if err != nil {
 		return err
 	}
-	if f.isTaken() { // by one that began when the file was not there
+	if f.isTaken() { // by one that began when the file was not there: it is not to find the next file taken
 		return ErrPositionTaken
 	}
 	next, err := os.OpenFile(f.path+".new", os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	if !flock.Exclusive(next) { // another run is writing it
+	if !flock.Exclusive(next) || !names(next.Name(), next) { // another run is writing it, or has written it
 		return errors.Join(ErrPositionTaken, next.Close())
 	}
-	if err := f.replace(next, append(data, '\n')); err != nil {
-		return errors.Join(err, next.Close(), os.Remove(next.Name()))
+	if f.isTaken() { // since, and from here on no other run replaces it
+		err = ErrPositionTaken
+	} else {
+		err = f.replace(next, append(data, '\n'))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next.Name()), next.Close())
 	}
 	f.close()
 	f.held = next

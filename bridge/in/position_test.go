@@ -5,11 +5,14 @@ package in
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"tagbus/internal/stuck"
+	"tagbus/internal/testkit"
 )
 
 // TestAPositionIsASmallFile: of another one, such as a recording, no more is read than a position may have.
@@ -20,6 +23,39 @@ func TestAPositionIsASmallFile(t *testing.T) {
 	}
 	if _, err := f.load("stream TAGBUS"); !errors.Is(err, stuck.ErrTooLarge) || f.held != nil {
 		t.Errorf("got %v and the file locked: %t, want ErrTooLarge and not", err, f.held != nil)
+	}
+}
+
+// TestTwoRunsThatBeginWithoutAFile store their positions at the same time: one of them has it, and the other one is told.
+func TestTwoRunsThatBeginWithoutAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "position")
+	for range 2000 {
+		runs := []*placeFile{{path: path}, {path: path}}
+		errs := make([]error, len(runs))
+		var all sync.WaitGroup
+		for i, run := range runs {
+			all.Go(func() { errs[i] = run.store(place{Log: "stream TAGBUS"}) })
+		}
+		all.Wait()
+		stored := 0
+		for i, run := range runs {
+			switch {
+			case errs[i] == nil && run.isHeld():
+				stored++
+			case !errors.Is(errs[i], ErrPositionTaken):
+				t.Fatalf("run %d: got %v, and that it holds the file: %t, want the file or ErrPositionTaken", i, errs[i], run.isHeld())
+			}
+			run.close()
+		}
+		if stored == 2 {
+			t.Fatal("both hold the file")
+		}
+		if stored == 1 {
+			testkit.Must(t, os.Remove(path))
+		}
+		if _, err := os.Stat(path + ".new"); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("got %v of what was being written, want that nothing is left", err)
+		}
 	}
 }
 
