@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
 	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/clib"
 	"tagbus/internal/testkit/pki"
@@ -131,9 +133,41 @@ func converse(t *testing.T, first, second language, bus, options string, turn in
 		if i != turn%len(talks) && !testkit.All() {
 			continue
 		}
-		a, b := begin(t, first, bus, options, talk.first), begin(t, second, bus, options, talk.second)
+		a := begin(t, first, bus, options, talk.first)
+		if talk.first[0] == "request" { // the other one waits for 10 s only
+			listed(t, bus, 2)
+		}
+		b := begin(t, second, bus, options, talk.second)
 		a.ends(t, talk.firstSays)
 		b.ends(t, talk.secondSays)
+	}
+}
+
+// listed waits until so many publishers and receivers are listed.
+func listed(t *testing.T, bus string, n int) {
+	t.Helper()
+	d, err := file.Open(bus, file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	appeared := make(chan struct{}, 16)
+	stop, err := d.Watch(func(e directory.Event) {
+		if e.Kind == directory.Appeared {
+			appeared <- struct{}{}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	late := time.After(2 * time.Minute)
+	for range n {
+		select {
+		case <-appeared:
+		case <-late:
+			t.Fatalf("fewer than %d entries are listed", n)
+		}
 	}
 }
 

@@ -263,6 +263,7 @@ var table = []rule{
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "netio/internal/sealed", "golang.org/x/sys/unix"}},
 	{"netio/internal/trouble", "when something is logged depends on nothing", []string{}},
 	{"netio/internal/sealed", "memory for other processes depends on the system only", []string{"golang.org/x/sys/unix"}},
+	{"netio/internal/headroom", "which descriptors are the last depends on the system only", []string{"golang.org/x/sys/unix"}},
 	{"internal/testkit/backendtest", "the tests of backends drive any of them", []string{
 		"internal/testkit", "netio", "internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
@@ -283,10 +284,10 @@ var table = []rule{
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/validate", "internal/sanitize", "internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/mutual", "netio/internal/trouble", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/headroom", "netio/internal/mutual", "netio/internal/trouble", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/shm", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/mutual", "netio/internal/sealed", "netio/internal/trouble", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/headroom", "netio/internal/mutual", "netio/internal/sealed", "netio/internal/trouble", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/multi", "several backends are one whatever they are", []string{"netio"}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{

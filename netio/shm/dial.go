@@ -16,6 +16,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/headroom"
 	"tagbus/netio/reactor"
 )
 
@@ -40,6 +41,10 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 	fd, err := newSocket()
 	if err != nil {
 		return err
+	}
+	if headroom.Taken(fd) {
+		_ = unix.Close(fd)
+		return fmt.Errorf("socket: %w", unix.EMFILE)
 	}
 	lent, err := lend(p.ZeroCopy.Region)
 	if err != nil {

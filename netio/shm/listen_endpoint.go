@@ -16,6 +16,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/headroom"
 	"tagbus/netio/internal/trouble"
 	"tagbus/netio/reactor"
 )
@@ -107,6 +108,15 @@ func (l *listenEndpoint) accept() {
 		return
 	}
 	for range b.config.acceptBudget {
+		if reached, waits := headroom.Keeps(l.fd); reached {
+			if waits {
+				l.shed()
+			}
+			if waits || l.accepting.Lasts() { // until there are some
+				l.rest(unix.EMFILE)
+			}
+			return
+		}
 		fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch errnoOf(err) {
 		case 0:

@@ -4,6 +4,7 @@ package tcp
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/headroom"
 )
 
 // dial is what an endpoint needs only until it is connected.
@@ -25,6 +27,10 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 	fd, to, err := newSocket(addr, &b.config)
 	if err != nil {
 		return err
+	}
+	if headroom.Taken(fd) {
+		_ = unix.Close(fd)
+		return fmt.Errorf("socket: %w", unix.EMFILE)
 	}
 	e, err := newEndpoint(b, fd, addr, p)
 	if err != nil {

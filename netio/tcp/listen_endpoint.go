@@ -10,6 +10,7 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
+	"tagbus/netio/internal/headroom"
 	"tagbus/netio/internal/trouble"
 	"tagbus/netio/reactor"
 )
@@ -92,22 +93,25 @@ func (l *listenEndpoint) accept() {
 	}
 	b := l.backend
 	for range b.config.acceptBudget {
+		if reached, waits := headroom.Keeps(l.fd); reached {
+			switch {
+			case waits:
+				l.scarce(unix.EMFILE)
+			case l.trouble.Lasts(): // until there are some
+				l.rest(unix.EMFILE)
+			}
+			return
+		}
 		fd, remote, errno := accept(l.fd)
 		switch errno {
 		case 0:
 			l.restored()
 			l.adopt(fd, remote)
-		case unix.EAGAIN: // where a descriptor is missing, the system says that first
+		case unix.EAGAIN: // where a descriptor is missing, that is said first
 			l.restored()
 			return
 		case unix.EMFILE, unix.ENFILE:
-			if b.siblings.strangers.displace() {
-				b.Counters.AcceptShed.Add(1)
-				b.Enqueue(l) // behind the end of the stranger, whose descriptor is free then
-				return
-			}
-			l.shed()
-			l.rest(errno)
+			l.scarce(errno)
 			return
 		case unix.ENOBUFS, unix.ENOMEM, unix.EBADF, unix.EINVAL, unix.ENOTSOCK, unix.EOPNOTSUPP, unix.EFAULT:
 			// The system is short of memory, or another part of the program has
@@ -121,6 +125,18 @@ func (l *listenEndpoint) accept() {
 		}
 	}
 	b.Enqueue(l)
+}
+
+// scarce has a connection wait for the descriptor of a stranger, or get none.
+func (l *listenEndpoint) scarce(errno unix.Errno) {
+	b := l.backend
+	if b.siblings.strangers.displace() {
+		b.Counters.AcceptShed.Add(1)
+		b.Enqueue(l) // behind the end of the stranger, whose descriptor is free then
+		return
+	}
+	l.shed()
+	l.rest(errno)
 }
 
 // adopt makes an endpoint of an accepted connection.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
+	"tagbus/netio/internal/headroom"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -112,9 +114,20 @@ func childOf(t *testing.T) (child bool) {
 }
 
 func TestListenEndpoint_acceptSurvivesWithoutDescriptors(t *testing.T) {
-	if !childOf(t) {
-		return
+	if childOf(t) {
+		testWithoutDescriptors(t, false)
 	}
+}
+
+// Connections leave the last descriptors to the files of the program.
+func TestListenEndpoint_acceptLeavesTheLastDescriptors(t *testing.T) {
+	if childOf(t) {
+		testWithoutDescriptors(t, true)
+	}
+}
+
+func testWithoutDescriptors(t *testing.T, left bool) {
+	t.Helper()
 	w := newWatcher()
 	b, loop := openBackendOn(t, reactor.Config{}, w, tcp.Config{})
 	l, err := b.OpenListenEndpoint(loopback, netio.Params{})
@@ -141,13 +154,21 @@ func TestListenEndpoint_acceptSurvivesWithoutDescriptors(t *testing.T) {
 	}
 	limit := before
 	limit.Cur = uint64(fds[peers] + 1 + places)
+	for uint64(fds[peers]+1+places)+headroom.Of(limit.Cur) > limit.Cur {
+		limit.Cur++
+	}
+	kept := headroom.Of(limit.Cur)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatalf("Setrlimit: got error %v, want none", err)
 	}
-	// All descriptors up to the limit, with the holes below, and places fewer.
+	// All descriptors up to the limit, or up to those that are kept, with the holes below, and places fewer.
 	var taken []int
 	for {
 		fd, err := unix.Dup(fds[0])
+		if left && uint64(fd)+kept == limit.Cur {
+			_ = unix.Close(fd)
+			break
+		}
 		if err != nil {
 			break
 		}
@@ -180,6 +201,16 @@ func TestListenEndpoint_acceptSurvivesWithoutDescriptors(t *testing.T) {
 	if used := loop.Stats().Turns - turns; used > 20*peers {
 		t.Errorf("turns of the loop: got %d, want few: it must not spin", used)
 	}
+	var files []int
+	for range kept {
+		fd, err := unix.Dup(fds[0])
+		if err == nil {
+			files = append(files, fd)
+		}
+	}
+	if want := int(kept); left && len(files) != want || !left && len(files) > 0 {
+		t.Errorf("got %d descriptors for files, want the last %d only if they were left", len(files), want)
+	}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
 		t.Fatalf("Setrlimit: got error %v, want none", err)
 	}
@@ -187,7 +218,7 @@ func TestListenEndpoint_acceptSurvivesWithoutDescriptors(t *testing.T) {
 		t.Fatalf("connect: got error %v, want none", err)
 	}
 	next(t, "OnConnectionEstablished after the rest", w.Established)
-	for _, fd := range append(fds, taken[places:]...) {
+	for _, fd := range slices.Concat(fds, taken[places:], files) {
 		_ = unix.Close(fd)
 	}
 }

@@ -31,6 +31,7 @@ type Found struct {
 	Beat    time.Duration   // how often it is renewed; 0 if the file does not say
 	Written time.Time       // by the clock of the file system: the last beat or change; zero if unknown
 	Ended   bool            // its process has certainly ended, which only programs in the same kernel and namespaces see
+	PID     int             // of its process, if that certainly runs, which only these see, too; 0: unknown
 	Err     error           // *PathError: why the file cannot be believed
 }
 
@@ -120,6 +121,10 @@ func inspect(f *folder, name string, config Config) (found Found, there bool) {
 		return found, true
 	}
 	found.Entry, found.Beats, found.Beat = known.record.entry, known.beats, known.record.beat
-	found.Ended = known.record.process.ended()
+	if p := known.record.process; p.ended() {
+		found.Ended = true
+	} else if p.isNeighbour() {
+		found.PID = p.PID
+	}
 	return found, true
 }

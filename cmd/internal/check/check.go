@@ -112,10 +112,11 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 	program, _ := build.Version()
 	host, _ := os.Hostname() // unknown: all entries count as those of this host
 	l := &looker{
-		bus:  e.Bus,
-		us:   us{host: host, backend: e.Transport(e.Backend), program: program},
-		host: func() hostSeen { return lookAtHost(os.DirFS("/")) },
-		own:  ownAddresses,
+		bus:     e.Bus,
+		us:      us{host: host, backend: e.Transport(e.Backend), program: program},
+		host:    func() hostSeen { return lookAtHost(os.DirFS("/")) },
+		process: func(pid int) processSeen { return lookAtProcess(os.DirFS("/"), pid) },
+		own:     ownAddresses,
 		asker: func() (asker, error) {
 			o, err := e.Observer()
 			if err != nil {

@@ -19,8 +19,8 @@ const unlimited = math.MaxInt64
 //   - root: of the file system; os.DirFS("/").
 func lookAtHost(root fs.FS) hostSeen {
 	return hostSeen{
-		openFiles:    limitOf(root, "Max open files"),
-		lockedMemory: limitOf(root, "Max locked memory"),
+		openFiles:    limitOf(root, "self", "Max open files"),
+		lockedMemory: limitOf(root, "self", "Max locked memory"),
 		receive:      number(root, "proc/sys/net/ipv4/tcp_rmem"),
 		send:         number(root, "proc/sys/net/ipv4/tcp_wmem"),
 		backlog:      number(root, "proc/sys/net/core/somaxconn"),
@@ -28,9 +28,9 @@ func lookAtHost(root fs.FS) hostSeen {
 	}
 }
 
-// limitOf returns the soft limit of this process that has the name; -1: unknown.
-func limitOf(root fs.FS, name string) int64 {
-	for line := range strings.Lines(text(root, "proc/self/limits")) {
+// limitOf returns the soft limit of a process that has the name; -1: unknown.
+func limitOf(root fs.FS, process, name string) int64 {
+	for line := range strings.Lines(text(root, "proc/"+process+"/limits")) {
 		rest, ok := strings.CutPrefix(line, name)
 		fields := strings.Fields(rest)
 		if !ok || len(fields) == 0 {

@@ -132,6 +132,9 @@ func (f *findings) greet(s *seen, e *entrySeen, g greetSeen) {
 		level, means = Warning, "programs of this host connect later, by another address"
 	}
 	r := reasonOf(&g)
+	if why, do := e.process.trouble(); why != "" {
+		r.text, r.do = r.text+", as "+why, do
+	}
 	if g.err != nil && g.Connected == 0 && !g.local && s.us.host != "" && e.Entry.Host == s.us.host {
 		r = reason{
 			"address-gone", "is no address of this host, on which the program runs, and " + r.text,

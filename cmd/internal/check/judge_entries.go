@@ -78,6 +78,12 @@ func (f *findings) renewal(s *seen, e *entrySeen) {
 	case e.reached():
 		f.of(&e.Entry, Warning, "entry-not-renewed", "look at its problem lines; its user needs to write the folder",
 			"it runs, and has not renewed its entry for %v: programs that start now do not find it", ago)
+	case e.process != nil:
+		why, do := e.process.trouble()
+		if why == "" {
+			why, do = fmt.Sprintf("its process %d runs, and is overloaded or stands still", e.process.pid), "look at its log, and at its stacks, which it prints on SIGQUIT at its end"
+		}
+		f.of(&e.Entry, Warning, "stale-entry", do, "its entry has not been renewed for %v, and it does not answer: %s", ago, why)
 	default:
 		f.of(&e.Entry, Warning, "stale-entry", fmt.Sprintf("look after its host; if it is not to come back, %s is removed by itself after 10 minutes, or by you now", e.Name),
 			"its entry has not been renewed for %v, and it does not answer: it was killed, is stopped, or its host is cut off", ago)

@@ -39,15 +39,16 @@ type looker struct {
 	bus string
 	us  us
 
-	folder func() folderSeen
-	again  func() (file.Survey, error)
-	list   func() ([]directory.Entry, error) // of a directory that is no folder; nil: of a folder
-	host   func() hostSeen
-	self   func() *selfSeen                                              // nil: there is none
-	tell   func(context.Context, []overview.Row) map[string]*state.State // asks clients of some rows; nil: none is asked
-	dial   func() []directory.Entry                                      // lists subscribers and senders; nil: none is known
-	own    func() map[netip.Addr]bool
-	asker  func() (asker, error)
+	folder  func() folderSeen
+	again   func() (file.Survey, error)
+	list    func() ([]directory.Entry, error) // of a directory that is no folder; nil: of a folder
+	host    func() hostSeen
+	process func(pid int) processSeen                                     // looks at a process of this host; nil: none is looked at
+	self    func() *selfSeen                                              // nil: there is none
+	tell    func(context.Context, []overview.Row) map[string]*state.State // asks clients of some rows; nil: none is asked
+	dial    func() []directory.Entry                                      // lists subscribers and senders; nil: none is known
+	own     func() map[netip.Addr]bool
+	asker   func() (asker, error)
 
 	hanging bool // a look at the folder has not come back, so that there is no other one
 }
@@ -134,6 +135,17 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 	}
 	l.askClients(ctx, s)
 	l.renewals(ctx, s)
+	l.lookAtSilent(s)
+}
+
+// lookAtSilent looks at the processes of this host that do not answer.
+func (l *looker) lookAtSilent(s *seen) {
+	for i := range s.entries {
+		if e := &s.entries[i]; l.process != nil && e.PID != 0 && !e.reached() {
+			p := l.process(e.PID)
+			e.process = &p
+		}
+	}
 }
 
 // askClients asks the clients that may say why they do not use a better transport, if there are some.

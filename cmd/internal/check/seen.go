@@ -101,6 +101,8 @@ type entrySeen struct {
 	first  answerSeen
 	second answerSeen // a second later, to a question of 16 KiB if that is more than one packet
 	small  bool       // only small questions have answers
+
+	process *processSeen // nil: it answers, or is not known to be of this host
 }
 
 // greetSeen is one try to reach an address.

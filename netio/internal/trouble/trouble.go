@@ -53,6 +53,9 @@ func (t *Trouble) Fail() (failed uint64, tell bool) {
 	return t.failed, true
 }
 
+// Lasts reports whether it failed last.
+func (t *Trouble) Lasts() bool { return t.lasts }
+
 // End notes that it works again. tell asks for a line, which counts the failures and
 // says how long the trouble has lasted.
 func (t *Trouble) End() (failed uint64, lasted time.Duration, tell bool) {
