@@ -81,11 +81,12 @@ func TestLog_whileTheServerHangs(t *testing.T) {
 	})
 }
 
-// TestLog_Read_whileTheServerHangs ends with an error, also when it follows.
+// TestLog_Read_whileTheServerHangs ends with an error, also when it follows, and when what is here is handled so late that the
+// connection is given up before anything is missed.
 func TestLog_Read_whileTheServerHangs(t *testing.T) {
 	t.Parallel()
-	for _, follow := range []bool{false, true} {
-		t.Run(fmt.Sprint("follow ", follow), func(t *testing.T) {
+	for name, follow := range map[string]bool{"to the end": false, "follow": true, "follow late": true} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, log := hanging(t)
 			defer s.Continue()
@@ -100,6 +101,9 @@ func TestLog_Read_whileTheServerHangs(t *testing.T) {
 					}
 					if got++; got == 1 {
 						s.Stop()
+						if name == "follow late" {
+							<-time.After(1500 * time.Millisecond) // of 2 to 3 s
+						}
 					}
 				}
 				t.Errorf("got %d records and no error", got)

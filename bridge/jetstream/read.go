@@ -155,7 +155,7 @@ func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerC
 	read := max(1, cfg.OptStartSeq) - 1
 	for n := uint64(1); ; n++ {
 		m, err := l.next(ctx, messages, q.Follow)
-		if errors.Is(err, errSilent) && l.gone(ctx, cfg.FilterSubjects, read) {
+		if !q.Follow && errors.Is(err, errSilent) && l.gone(ctx, cfg.FilterSubjects, read) {
 			return nil
 		}
 		if err != nil {
@@ -223,12 +223,21 @@ func (l *Log) heartbeat() time.Duration {
 
 // next waits for a record; unless it follows, there is one.
 func (l *Log) next(ctx context.Context, messages jetstream.MessagesContext, follow bool) (jetstream.Msg, error) {
-	limited := ctx
-	if !follow {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeoutCause(ctx, silence*l.cfg.AckTimeout, errSilent)
-		defer cancel()
+	for {
+		m, err := l.nextInTime(ctx, messages)
+		// Without its connection nats.go waits for the next one, for ever if there is none.
+		if !follow || !errors.Is(err, errSilent) || !l.conn.IsConnected() {
+			return m, err
+		}
 	}
+}
+
+// nextInTime waits for a record.
+//
+// Errors: errSilent; the cause of the end of ctx.
+func (l *Log) nextInTime(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, silence*l.cfg.AckTimeout, errSilent)
+	defer cancel()
 	m, err := messages.Next(jetstream.NextContext(limited))
 	if err != nil {
 		if ended := context.Cause(limited); ended != nil && errors.Is(err, limited.Err()) {
