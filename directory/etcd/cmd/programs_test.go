@@ -21,6 +21,7 @@ import (
 )
 
 func TestTheProgramsMeetOnEtcd(t *testing.T) {
+	t.Setenv("TAGBUS_TIMEOUT", "1m") // servers on a busy machine answer late
 	s := startServer(t)
 	pub := start(t, "publisher-etcd", "--bus", s.bus(), "--tags", "5-7", "--name", "felix", "--emulate", "100", "--rate", "1k", "--metrics", "127.0.0.1:0")
 	at := pub.expect(`metrics at (http://\S+)$`)[1]
