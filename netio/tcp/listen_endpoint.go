@@ -127,7 +127,7 @@ func (l *listenEndpoint) accept() {
 	b.Enqueue(l)
 }
 
-// scarce has a connection wait for the descriptor of a stranger, or get none.
+// scarce makes a connection wait for the descriptor of a stranger, or refuses it.
 func (l *listenEndpoint) scarce(errno unix.Errno) {
 	b := l.backend
 	if b.siblings.strangers.displace() {
