@@ -201,6 +201,9 @@ func testWithoutDescriptors(t *testing.T, left bool) {
 	if used := loop.Stats().Turns - turns; used > 20*peers {
 		t.Errorf("turns of the loop: got %d, want few: it must not spin", used)
 	}
+	if err := b.OpenEndpoint(l.Addr(), netio.Params{}); !errors.Is(err, unix.EMFILE) {
+		t.Errorf("OpenEndpoint: got error %v, want EMFILE", err)
+	}
 	var files []int
 	for range kept {
 		fd, err := unix.Dup(fds[0])

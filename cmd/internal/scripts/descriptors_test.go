@@ -48,7 +48,7 @@ func TestAPublisherWithoutDescriptorsStaysListed(t *testing.T) {
 			if line := p.find(regexpProblem); line != "" {
 				t.Errorf("got %q, want no problem with its entry", line)
 			}
-			out, err := exec.Command("tagbus", "check", "--backend", backend, "--bus", dir).CombinedOutput()
+			out, err := exec.Command("tagbus", "check", "--backend", backend, "--bus", dir, "--timeout", "10s").CombinedOutput()
 			if err == nil || !strings.Contains(string(out), " of the 64 descriptors that it may have, and takes no connections") {
 				t.Errorf("check: got %v, %s, want why the publisher takes no connections", err, out)
 			}

@@ -222,7 +222,7 @@ func TestTopWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	dir := slowBus(t)
 	for range 60 { // how soon its queue is filling depends on the machine
-		out, err := exec.Command("tagbus", "top", "--bus", dir, "--once").CombinedOutput()
+		out, err := exec.Command("tagbus", "top", "--bus", dir, "--once", "--timeout", "1m").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

@@ -21,7 +21,7 @@ func TestSegmentsThatWereSentAgain(t *testing.T) {
 	s.await(" subscriber: subscribed pub@")
 	ip(t, "-n "+listens+" neighbor replace 10.77.0.2 lladdr 02:00:00:00:00:99 dev wire nud permanent")
 	for deadline := time.Now().Add(patience); ; {
-		out, err := exec.Command("ip", "netns", "exec", listens, "tagbus", "info", "pub", "--backend", "tcp", "--bus", bus, "--json").Output()
+		out, err := exec.Command("ip", "netns", "exec", listens, "tagbus", "info", "pub", "--backend", "tcp", "--bus", bus, "--json", "--timeout", "1m").Output()
 		var answer struct {
 			Path *struct {
 				Retransmitted uint64 `json:"retransmitted_segments"`

@@ -144,9 +144,9 @@ func TestThreeIdentitiesOnThreeHosts(t *testing.T) {
 		if bus == "tls" {
 			none := run(t, "none", on(3, "subscriber", append(flags("none"), "--bus", s.path(bus), "--tags", "1-4", "--json")...)...)
 			none.await(`refused .*cn:none may not subscribe to anything here`)
-			s.checkOn(t, on(2, "tagbus", append(flags("dcs"), "--bus", s.path(bus), "check", "--verbose")...), "the policy of --acl lets it subscribe to 0x0000000000000001-0x0000000000000002; ask for the state of ", "1 instance answers")
-			s.checkOn(t, on(3, "tagbus", append(flags("none"), "--bus", s.path(bus), "check", "--verbose")...), "none of the 2 rules of --acl lets it do anything", "not-allowed", "cn:none may not ask for the state of anything here")
-			s.checkOn(t, on(1, "tagbus", append(flags("daq"), "--bus", s.path(bus), "check", "--verbose")...), "the policy of --acl lets it publish 0x0000000000000001-0x0000000000000004")
+			s.checkOn(t, on(2, "tagbus", append(flags("dcs"), "--bus", s.path(bus), "check", "--timeout", "1m", "--verbose")...), "the policy of --acl lets it subscribe to 0x0000000000000001-0x0000000000000002; ask for the state of ", "1 instance answers")
+			s.checkOn(t, on(3, "tagbus", append(flags("none"), "--bus", s.path(bus), "check", "--timeout", "1m", "--verbose")...), "none of the 2 rules of --acl lets it do anything", "not-allowed", "cn:none may not ask for the state of anything here")
+			s.checkOn(t, on(1, "tagbus", append(flags("daq"), "--bus", s.path(bus), "check", "--timeout", "1m", "--verbose")...), "the policy of --acl lets it publish 0x0000000000000001-0x0000000000000004")
 			none.signal(syscall.SIGINT)
 			none.finish(1)
 			var sum struct{ Messages uint64 }
