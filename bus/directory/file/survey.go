@@ -31,7 +31,7 @@ type Found struct {
 	Beat    time.Duration   // how often it is renewed; 0 if the file does not say
 	Written time.Time       // by the clock of the file system: the last beat or change; zero if unknown
 	Ended   bool            // its process has certainly ended, which only programs in the same kernel and namespaces see
-	PID     int             // of its process, if that certainly runs, which only these see, too; 0: unknown
+	PID     int             // of its process, which these see, too, and which has not ended; 0: unknown
 	Err     error           // *PathError: why the file cannot be believed
 }
 
