@@ -67,7 +67,7 @@ func fill(t *testing.T) (fds []int) {
 	t.Helper()
 	for {
 		fd, err := unix.Dup(0)
-		if err == unix.EMFILE { //nolint:errorlint // the system's number
+		if err == unix.EMFILE {
 			return fds
 		}
 		if err != nil {
