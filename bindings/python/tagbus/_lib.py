@@ -21,6 +21,25 @@ ffi.cdef(CDEF)
 _lock = threading.Lock()
 _lib: Any = None
 
+# A thread that looks up a function of the library, or a type, holds a lock of cffi. A fork waits for it: in the child
+# that thread is gone, and nothing would give the lock back.
+_forking: List[Any] = [_lock]
+if hasattr(ffi, "_lock"):
+    _forking.append(ffi._lock)
+
+
+def _begin_fork() -> None:
+    for lock in _forking:
+        lock.acquire()
+
+
+def _end_fork() -> None:
+    for lock in reversed(_forking):
+        lock.release()
+
+
+os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_end_fork)
+
 
 def places() -> List[str]:
     """Return where the library is looked for, in this order."""

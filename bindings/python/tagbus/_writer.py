@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import struct
 import threading
 import warnings
+import weakref
 from typing import TYPE_CHECKING, Any, List, Optional, Tuple, Union
 
 from . import _errors
@@ -50,6 +52,7 @@ class Writer:
         self._publisher = publisher
         self._timeout = timeout
         self._lock = threading.RLock()
+        _writers.add(self)
         self._rows: List[Tuple[int, bytes, int]] = []
         self._bytes = 0
 
@@ -142,3 +145,15 @@ def _table(rows: List[Tuple[int, bytes, int]]) -> Tuple[Any, Any]:
     for i, row in enumerate(zip(tags, at, sizes, status)):
         _ROW.pack_into(packed, i * _ROW.size, row[0], 0, row[1], row[2], row[3], 0)
     return ffi.cast("tagbus_message *", ffi.from_buffer(packed)), (packed, memory)
+
+
+_writers: "weakref.WeakSet[Writer]" = weakref.WeakSet()
+
+
+def _unlock() -> None:
+    """Free writers in the child of a fork, where the threads that have used them are not."""
+    for w in list(_writers):
+        w._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)

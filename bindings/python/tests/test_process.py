@@ -2,8 +2,10 @@
 """What a process meets: signals, fork, exceptions in callbacks, the end, bad input."""
 
 import os
+import signal
 import sys
 import threading
+import time
 
 import pytest
 
@@ -26,6 +28,7 @@ def in_child(check):
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
+        signal.alarm(60)  # one that hangs is killed
         try:
             os.write(w, check().encode())
         finally:
@@ -61,6 +64,38 @@ def test_fork(bus, folder):
     p.publish(0x100, b"parent")
     p.flush()
     assert bytes(s.next(10)[0]) == b"parent"
+
+
+def test_fork_while_other_threads_hold_locks(bus):
+    """The child has Forked, and waits for no thread of its parent: one looks a function up, one flushes a writer."""
+    p = bus.publisher(1)
+    w = p.writer()
+    w.add(1, b"x")
+    for lock in (tagbus._lib.ffi._lock, w._lock):
+        held = threading.Event()
+
+        def hold(lock=lock):
+            with lock:
+                held.set()
+                time.sleep(0.5)
+
+        t = threading.Thread(target=hold)
+        t.start()
+        held.wait()
+
+        def child():
+            said = []
+            for call in (lambda: p.publish_zero_copy(1, b"x"), w.flush, lambda: w.add(1, b"x"), lambda: tagbus._lib.ffi.typeof("int (*)(char, short)")):
+                try:
+                    call()
+                    said.append("no error")
+                except tagbus.Forked:
+                    said.append("Forked")
+            return " ".join(said)
+
+        assert in_child(child) == "Forked Forked no error no error"
+        t.join()
+    w.flush()
 
 
 def test_import_then_fork(folder, programs):
