@@ -95,7 +95,7 @@ def test_fork_while_other_threads_hold_locks(bus):
 
         assert in_child(child) == "Forked Forked no error no error"
         t.join()
-    w.flush()
+    p.close()  # with what the writer has
 
 
 def test_import_then_fork(folder, programs):
