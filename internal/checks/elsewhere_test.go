@@ -15,7 +15,7 @@ import (
 // forLinux are the packages that build on Linux alone, because they use what only its kernel
 // has, or what a bus is opened with. make elsewhere builds what is for macOS and Windows too.
 var forLinux = []string{
-	"bus/directory/file", "netio/reactor", "netio/shm", "cmd/internal/bench", "cmd/internal/info", "cmd/internal/list", "cmd/internal/losses",
+	"bus/directory/file", "netio/internal/headroom", "netio/reactor", "netio/shm", "cmd/internal/bench", "cmd/internal/info", "cmd/internal/list", "cmd/internal/losses",
 	"cmd/internal/recorder", "cmd/internal/replay", "cmd/internal/screen", "cmd/internal/sub", "cmd/internal/targets",
 	"cmd/internal/web/serve", "test/faults/load", "test/faults/internal/bed", "test/faults/internal/record", "test/faults/internal/rows",
 	"test/faults/internal/audit", "test/faults/soak",
@@ -39,6 +39,21 @@ func TestPackagesForLinuxSaySo(t *testing.T) {
 			if onLinux, onMac := builds(t, string(text), "linux"), builds(t, string(text), "darwin"); onLinux == elsewhere || onMac != elsewhere {
 				t.Errorf("%s: want //go:build linux behind its first line", name)
 			}
+		}
+	}
+}
+
+// TestPackagesAreFoundElsewhere: one whose files are all for Linux is nothing for those that import it there, which the
+// compiler does not say in words. It has elsewhere.go, and is in the list above.
+func TestPackagesAreFoundElsewhere(t *testing.T) {
+	inRoot(t)
+	for _, system := range []string{"darwin", "windows"} {
+		list := exec.Command("go", "list", "-deps", "./...")
+		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		var said strings.Builder
+		list.Stderr = &said
+		if err := list.Run(); err != nil {
+			t.Errorf("%s: %v:\n%s", system, err, said.String())
 		}
 	}
 }
