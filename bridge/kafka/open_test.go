@@ -118,7 +118,7 @@ func TestOpen_namesWhatDoesNotFit(t *testing.T) {
 		{"a small limit", kafka.Config{Brokers: plainly, Topic: "small"}, durable.ErrRefused, "records of 2000 bytes at most"},
 		{"no broker", kafka.Config{Brokers: "127.0.0.1:1", Topic: "good", AckTimeout: soon}, nil, "connect to 127.0.0.1:1"},
 		{"a wrong password", kafka.Config{Brokers: refusing(t), Topic: "t", User: "bridge", Password: "wrong", Mechanism: "PLAIN"}, durable.ErrRefused, `do not take the user "bridge" with PLAIN`},
-		{"a wrong password that is not answered", kafka.Config{Brokers: locked, Topic: "t", User: "bridge", Password: "wrong", AckTimeout: soon}, nil, "as some do for a wrong login"},
+		{"a wrong password that is not answered", kafka.Config{Brokers: locked, Topic: "t", User: "bridge", Password: "wrong", AckTimeout: 3 * soon}, nil, "as some do for a wrong login"},
 		{"no login", kafka.Config{Brokers: locked, Topic: "t", AckTimeout: soon}, nil, "connect to"},
 		{"no permission", kafka.Config{Brokers: locked, Topic: "t", User: "bridge", Password: "right"}, durable.ErrRefused, "the user needs Read, Write, Describe and DescribeConfigs on the topics t and t.index"},
 		{"an unknown CA", kafka.Config{Brokers: secure, Topic: "good", TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, durable.ErrRefused, "name the CA"},
