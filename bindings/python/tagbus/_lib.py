@@ -22,20 +22,23 @@ _lock = threading.Lock()
 _lib: Any = None
 
 # A thread that looks up a function of the library, or a type, holds a lock of cffi. A fork waits for it: in the child
-# that thread is gone, and nothing would give the lock back.
+# that thread is gone, and nothing would give the lock back. It does not wait for long: a signal handler that forks may have
+# interrupted such a look, which goes on in the child, too.
 _forking: List[Any] = [_lock]
 if hasattr(ffi, "_lock"):
     _forking.append(ffi._lock)
+_held: List[Any] = []
 
 
 def _begin_fork() -> None:
     for lock in _forking:
-        lock.acquire()
+        if lock.acquire(timeout=1):
+            _held.append(lock)
 
 
 def _end_fork() -> None:
-    for lock in reversed(_forking):
-        lock.release()
+    while _held:
+        _held.pop().release()
 
 
 os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_end_fork)
