@@ -95,7 +95,8 @@ def test_fork_while_other_threads_hold_locks(bus):
 
         assert in_child(child) == "Forked Forked no error no error"
         t.join()
-    p.close()  # with what the writer has
+    w.flush()
+    p.close()
     with tagbus._lib.ffi._lock:  # as in a signal handler
         assert in_child(lambda: "forked") == "forked"
 
