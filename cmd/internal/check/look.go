@@ -135,16 +135,22 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 	}
 	l.askClients(ctx, s)
 	l.renewals(ctx, s)
-	l.lookAtSilent(s)
+	l.lookAtSilent(ctx, s)
 }
 
 // lookAtSilent looks at the processes of this host that do not answer.
-func (l *looker) lookAtSilent(s *seen) {
+func (l *looker) lookAtSilent(ctx context.Context, s *seen) {
+	known := make(map[int]*processSeen) // one process may have many entries
 	for i := range s.entries {
-		if e := &s.entries[i]; l.process != nil && e.PID != 0 && !e.reached() {
-			p := l.process(e.PID)
-			e.process = &p
+		e := &s.entries[i]
+		if l.process == nil || e.PID == 0 || e.reached() || ctx.Err() != nil {
+			continue
 		}
+		if known[e.PID] == nil {
+			p := l.process(e.PID)
+			known[e.PID] = &p
+		}
+		e.process = known[e.PID]
 	}
 }
 

@@ -4,7 +4,9 @@ package check
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strconv"
 )
@@ -31,10 +33,33 @@ func lookAtProcess(root fs.FS, pid int) processSeen {
 	if state := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(state) > 0 {
 		p.stopped = string(state[0]) == "T" || string(state[0]) == "t"
 	}
-	if all, err := fs.ReadDir(root, p.path("fd")); err == nil {
-		p.files = int64(len(all))
+	if n, err := namesIn(root, p.path("fd")); err == nil {
+		p.files = n
 	}
 	return p
+}
+
+// namesIn returns how many names a folder has. It holds few of them: a process may have a million descriptors.
+func namesIn(root fs.FS, path string) (n int64, err error) {
+	f, err := root.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return 0, fs.ErrInvalid
+	}
+	for {
+		some, err := dir.ReadDir(1024)
+		n += int64(len(some))
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
 }
 
 func (p *processSeen) path(name string) string { return fmt.Sprintf("proc/%d/%s", p.pid, name) }

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,7 +28,7 @@ func TestWhyAProcessDoesNotAnswer(t *testing.T) {
 		{"it runs", "7 (pub) S 1 7", "64", 20, ""},
 		{"it is stopped", "7 (pub) T 1 7", "64", 20, "its process 7 is stopped"},
 		{"a debugger has it", "7 (a) S ) t 1 7", "64", 20, "its process 7 is stopped"},
-		{"none is left but for files", "7 (pub) S 1 7", "64", 60, "its process 7 has 60 of the 64 descriptors that it may have"},
+		{"those for files are left", "7 (pub) S 1 7", "64", 60, "its process 7 has 60 of the 64 descriptors that it may have"},
 		{"one is left", "7 (pub) S 1 7", "64", 59, ""},
 		{"its limit was lowered", "7 (pub) S 1 7", "10", 20, "its process 7 has 20 of the 10 descriptors that it may have"},
 		{"it has no limit", "7 (pub) S 1 7", "unlimited", 20, ""},
@@ -88,5 +89,28 @@ func TestTheProcessOfASilentEntryIsTheCulprit(t *testing.T) {
 		if why, do := c.process.trouble(); !strings.Contains(got, "closes connections without a hello") || !strings.Contains(got, why) || !strings.Contains(got, do) {
 			t.Errorf("got %s, want that it closes connections, %q and %q", got, why, do)
 		}
+	}
+}
+
+// A process is looked at once, however many entries name it, and not after the end of the look.
+func TestASilentProcessIsLookedAtOnce(t *testing.T) {
+	looks := 0
+	l := &looker{process: func(pid int) processSeen { looks++; return processSeen{pid: pid} }}
+	silent := func() *seen {
+		s := healthy()
+		for i := range s.entries {
+			s.entries[i].PID, s.entries[i].greets[0].err = 7, syscall.ECONNRESET
+		}
+		return s
+	}
+	s := silent()
+	l.lookAtSilent(t.Context(), s)
+	if looks != 1 || s.entries[0].process == nil || s.entries[0].process != s.entries[1].process {
+		t.Errorf("got %d looks, want one for both entries", looks)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l.lookAtSilent(ended, silent()); looks != 1 {
+		t.Errorf("got %d looks, want none after the end", looks-1)
 	}
 }

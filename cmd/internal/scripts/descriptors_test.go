@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,7 +26,9 @@ func TestAPublisherWithoutDescriptorsStaysListed(t *testing.T) {
 		t.Run(backend, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			p := run(t, "publisher", "sh", "-c", "ulimit -n 64 && exec publisher --backend "+backend+" --bus "+dir+" --name pub --tags 1 --emulate 16 --rate 10")
+			policy := filepath.Join(t.TempDir(), "policy.json")
+			testkit.Must(t, os.WriteFile(policy, []byte(`{"rules": [{"who": "anonymous", "publish": "*", "subscribe": "*", "describe": "*"}]}`), 0o600))
+			p := run(t, "publisher", "sh", "-c", "ulimit -n 64 && exec publisher --backend "+backend+" --bus "+dir+" --acl "+policy+" --name pub --tags 1 --emulate 16 --rate 10")
 			p.await("publisher: pub .*publishes on")
 			n, err := node.Open(node.Config{Bus: dir, Backend: backend})
 			testkit.Must(t, err)
@@ -48,6 +51,9 @@ func TestAPublisherWithoutDescriptorsStaysListed(t *testing.T) {
 			if line := p.find(regexpProblem); line != "" {
 				t.Errorf("got %q, want no problem with its entry", line)
 			}
+			said := len(p.linesFrom(0))
+			p.signal(syscall.SIGHUP)
+			p.awaitFrom(said, "SIGHUP: .*policy .*read again")
 			out, err := exec.Command("tagbus", "check", "--backend", backend, "--bus", dir, "--timeout", "10s").CombinedOutput()
 			if err == nil || !strings.Contains(string(out), " of the 64 descriptors that it may have, and takes no connections") {
 				t.Errorf("check: got %v, %s, want why the publisher takes no connections", err, out)

@@ -33,8 +33,8 @@ func Of(limit uint64) uint64 { return min(limit/share, most) }
 
 // Keeps reports whether the next connection at a listening socket would take a descriptor that is kept, and whether one
 // waits there: such a one is to be refused. Threads: any. Blocks: never.
-func Keeps(listener int) (reached, waits bool) {
-	if !Reached(listener) {
+func Keeps(listener int) (full, waits bool) {
+	if !reached(listener) {
 		return false, false
 	}
 	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
@@ -42,11 +42,11 @@ func Keeps(listener int) (reached, waits bool) {
 	return true, n > 0 || err != nil
 }
 
-// Reached reports whether the next descriptor would be one of those that are kept, or there is none.
+// reached reports whether the next descriptor would be one of those that are kept, or there is none.
 //
 //   - fd: a descriptor that is open.
 //   - Threads: any. Blocks: never.
-func Reached(fd int) bool {
+func reached(fd int) bool {
 	next, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return true

@@ -19,15 +19,15 @@ func TestTaken(t *testing.T) {
 				t.Errorf("limit %d, descriptor %d: got %t, want %t", c.limit, fd, got, want)
 			}
 		}
-		if Reached(0) {
+		if reached(0) {
 			t.Errorf("limit %d: got no descriptor but the last ones, want one", c.limit)
 		}
 		fds := fill(t)
-		if !Reached(0) {
+		if !reached(0) {
 			t.Errorf("limit %d: got a descriptor, want none", c.limit)
 		}
 		closeAll(fds, func(fd int) bool { return fd >= c.limit-c.kept })
-		if !Reached(0) {
+		if !reached(0) {
 			t.Errorf("limit %d: got a descriptor that is not kept, want none", c.limit)
 		}
 		closeAll(fds, func(fd int) bool { return fd < c.limit-c.kept })
