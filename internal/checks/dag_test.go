@@ -54,7 +54,7 @@ var table = []rule{
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/manual", "cmd/internal/pagefiles", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"access", "acl", "identity", "internal/fileflags", "internal/filewatch", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"access", "acl", "identity", "internal/headroom", "internal/fileflags", "internal/filewatch", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -263,7 +263,7 @@ var table = []rule{
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "netio/internal/sealed", "golang.org/x/sys/unix"}},
 	{"netio/internal/trouble", "when something is logged depends on nothing", []string{}},
 	{"netio/internal/sealed", "memory for other processes depends on the system only", []string{"golang.org/x/sys/unix"}},
-	{"netio/internal/headroom", "which descriptors are the last depends on the system only", []string{"golang.org/x/sys/unix"}},
+	{"internal/headroom", "which descriptors are the last depends on the system only", []string{"golang.org/x/sys/unix"}},
 	{"internal/testkit/backendtest", "the tests of backends drive any of them", []string{
 		"internal/testkit", "netio", "internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
@@ -284,10 +284,10 @@ var table = []rule{
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/validate", "internal/sanitize", "internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/headroom", "netio/internal/mutual", "netio/internal/trouble", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/headroom", "netio/internal/mutual", "netio/internal/trouble", "internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/shm", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "netio/internal/headroom", "netio/internal/mutual", "netio/internal/sealed", "netio/internal/trouble", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/validate", "netio", "netio/internal/handover", "internal/headroom", "netio/internal/mutual", "netio/internal/sealed", "netio/internal/trouble", "internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/multi", "several backends are one whatever they are", []string{"netio"}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{

@@ -15,7 +15,7 @@ import (
 // forLinux are the packages that build on Linux alone, because they use what only its kernel
 // has, or what a bus is opened with. make elsewhere builds what is for macOS and Windows too.
 var forLinux = []string{
-	"bus/directory/file", "netio/internal/headroom", "netio/reactor", "netio/shm", "cmd/internal/bench", "cmd/internal/info", "cmd/internal/list", "cmd/internal/losses",
+	"bus/directory/file", "internal/headroom", "netio/reactor", "netio/shm", "cmd/internal/bench", "cmd/internal/info", "cmd/internal/list", "cmd/internal/losses",
 	"cmd/internal/recorder", "cmd/internal/replay", "cmd/internal/screen", "cmd/internal/sub", "cmd/internal/targets",
 	"cmd/internal/web/serve", "test/faults/load", "test/faults/internal/bed", "test/faults/internal/record", "test/faults/internal/rows",
 	"test/faults/internal/audit", "test/faults/soak",

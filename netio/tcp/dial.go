@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/internal/alarm"
+	"tagbus/internal/headroom"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/headroom"
 )
 
 // dial is what an endpoint needs only until it is connected.

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/internal/alarm"
+	"tagbus/internal/headroom"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/headroom"
 	"tagbus/netio/internal/trouble"
 	"tagbus/netio/reactor"
 )

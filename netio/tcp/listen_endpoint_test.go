@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/headroom"
 	"tagbus/internal/testkit/backendtest"
 	"tagbus/netio"
-	"tagbus/netio/internal/headroom"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )

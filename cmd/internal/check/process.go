@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"strconv"
+
+	"tagbus/internal/headroom"
 )
 
 // processSeen is how a process of this host is that does not answer.
@@ -18,10 +20,6 @@ type processSeen struct {
 	files   int64 // descriptors that it has; -1: unknown, as of another user
 	most    int64 // that it may have; -1: unknown
 }
-
-// spareDescriptors is how many descriptors are free, at most, of a process that takes no connections for want of them: so
-// many are left to its files.
-const spareDescriptors = 16
 
 // lookAtProcess looks at a process.
 //
@@ -71,7 +69,7 @@ func (p *processSeen) trouble() (why, do string) {
 		return "", ""
 	case p.stopped:
 		return fmt.Sprintf("its process %d is stopped", p.pid), fmt.Sprintf("kill -CONT %d, or end the debugger that holds it", p.pid)
-	case p.files >= 0 && p.most > 0 && p.files+min(spareDescriptors, p.most/16) >= p.most:
+	case p.files >= 0 && p.most > 0 && p.files+int64(headroom.Of(uint64(p.most))) >= p.most:
 		return fmt.Sprintf("its process %d has %d of the %d descriptors that it may have, and takes no connections", p.pid, p.files, p.most),
 			"raise its limit (LimitNOFILE= of the service, or ulimit -n) and start it again, or end some of its connections"
 	}
