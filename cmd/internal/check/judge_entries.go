@@ -83,7 +83,8 @@ func (f *findings) renewal(s *seen, e *entrySeen) {
 		if why == "" {
 			why, do = fmt.Sprintf("its process %d runs, and is overloaded or stands still", e.process.pid), "look at its log, and at its stacks, which it prints on SIGQUIT at its end"
 		}
-		f.of(&e.Entry, Warning, "stale-entry", do, "its entry has not been renewed for %v, and it does not answer: %s", ago, why)
+		// It is no better than before its entry was stale, when its addresses were told as silent.
+		f.of(&e.Entry, Error, "stale-entry", do, "its entry has not been renewed for %v, and it does not answer: %s", ago, why)
 	default:
 		f.of(&e.Entry, Warning, "stale-entry", fmt.Sprintf("look after its host; if it is not to come back, %s is removed by itself after 10 minutes, or by you now", e.Name),
 			"its entry has not been renewed for %v, and it does not answer: it was killed, is stopped, or its host is cut off", ago)

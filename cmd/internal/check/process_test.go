@@ -81,8 +81,12 @@ func TestTheProcessOfASilentEntryIsTheCulprit(t *testing.T) {
 		e.moved, e.silent, e.process = false, time.Minute, c.process
 		e.greets[0].err = syscall.ECONNRESET
 		all := func(Finding) bool { return true }
-		if got := shown(judgeEntries(s), all); !strings.Contains(got, c.want) {
-			t.Errorf("got %s, want %q", got, c.want)
+		level := "error: stale-entry"
+		if c.process == nil {
+			level = "warning: stale-entry"
+		}
+		if got := shown(judgeEntries(s), all); !strings.Contains(got, c.want) || !strings.Contains(got, level) {
+			t.Errorf("got %s, want %s: %q", got, level, c.want)
 		}
 		e.moved = true // its entry is renewed, and it does not answer
 		got := shown(judgeAddresses(s), all)
