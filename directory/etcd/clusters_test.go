@@ -28,14 +28,17 @@ func TestServersOfSeveralClusters(t *testing.T) {
 		{"one server by two addresses", []string{one.Endpoint(), newProxy(t, one).listener.Addr().String()}, false},
 		{"two clusters", []string{one.Endpoint(), other.Endpoint()}, true},
 	} {
-		d, err := etcd.Open(etcd.Config{Endpoints: test.endpoints, Prefix: "/tagbus/test/"})
+		d, err := etcd.Open(etcd.Config{Endpoints: test.endpoints, Prefix: "/tagbus/test/", RequestTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
 		_, err = d.List()
-		if took := time.Since(began); test.several && took > 3*time.Second { // it waited for a change that the other has
+		if took := time.Since(began); test.several && took > 30*time.Second { // it waited for a change that the other has
 			t.Errorf("%s: List took %v", test.name, took)
+		}
+		for test.several && !errors.Is(err, etcd.ErrSeveral) && time.Since(began) < 2*time.Minute {
+			_, err = d.List() // on a busy host one of them had no connection yet
 		}
 		if errors.Is(err, etcd.ErrSeveral) != test.several {
 			t.Errorf("%s: got %v, want that they are of several clusters: %t", test.name, err, test.several)

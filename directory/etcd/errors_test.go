@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
 	"tagbus/directory/etcd"
 )
 
@@ -25,5 +27,16 @@ func TestServerError_Error_errorsAreOneLine(t *testing.T) {
 	}
 	if err := error(&etcd.ServerError{Err: etcd.ErrRefused}); !errors.Is(err, etcd.ErrRefused) || errors.Is(err, etcd.ErrAway) {
 		t.Errorf("got %v, want ErrRefused alone", err)
+	}
+}
+
+// A lease that ends before it is used is one that servers under load have granted: they refuse nothing.
+func TestServerError_ofALeaseThatEndsTooSoon(t *testing.T) {
+	err := etcd.Explain(rpctypes.ErrGRPCLeaseNotFound)
+	if !errors.Is(err, etcd.ErrAway) || !strings.Contains(err.Error(), "load") {
+		t.Errorf("got %v, want ErrAway, and to look after their load", err)
+	}
+	if err := etcd.Explain(rpctypes.ErrGRPCKeyNotFound); !errors.Is(err, etcd.ErrRefused) {
+		t.Errorf("got %v of another thing that is not found, want ErrRefused", err)
 	}
 }

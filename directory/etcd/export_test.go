@@ -2,7 +2,10 @@
 
 package etcd
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // SetLimit sets how many entries are kept. d must not look yet.
 func SetLimit(d *Directory, limit int) { d.look.shelf.limit = limit }
@@ -19,3 +22,8 @@ const (
 
 // NewClients returns a directory of clients with a lease of its own, as that of another process.
 func (d *Directory) NewClients() *Directory { return d.newClients() }
+
+// Explain returns what is told of an error of a request.
+func Explain(err error) error {
+	return (&servers{config: Config{Endpoints: []string{"server:2379"}}}).explain(context.Background(), err)
+}

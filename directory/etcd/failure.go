@@ -43,7 +43,7 @@ func (s *servers) explain(ctx context.Context, err error) error {
 		return err
 	}
 	kind := ErrRefused
-	if isAway(err) {
+	if isAway(err) || isSlow(err) {
 		kind = ErrAway
 	}
 	return &ServerError{s.config.Endpoints, fmt.Errorf("%w (%w)", kind, cause{err}), hintFor(err, s.config.TLS != nil)}
@@ -90,6 +90,9 @@ func isAway(err error) bool {
 	}
 }
 
+// isSlow reports whether a lease that the servers have just granted had ended before they used it.
+func isSlow(err error) bool { return errors.Is(rpctypes.Error(err), rpctypes.ErrLeaseNotFound) }
+
 // isFull reports whether the servers take no more data.
 func isFull(err error) bool { return errors.Is(err, rpctypes.ErrNoSpace) }
 
@@ -125,6 +128,8 @@ func hintFor(err error, withTLS bool) string {
 		return "check the certificates, and whether the servers talk TLS (etcds://) or not (etcd://)"
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader), errors.Is(rpctypes.Error(err), rpctypes.ErrLeaderChanged):
 		return "more than half of them must be up and see each other; it is tried again"
+	case isSlow(err):
+		return "they take longer for a request than an entry lasts (expiry): look after their load and their disks; it is tried again"
 	case isAway(err) && withTLS:
 		return "check whether they are up, whether these are their addresses, and the certificates; it is tried again"
 	case isAway(err):

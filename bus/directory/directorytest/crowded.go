@@ -63,18 +63,30 @@ func RunCrowded(t *testing.T, storage func(t *testing.T, room int) (open func() 
 }
 
 // wantTold fails the test unless the next thing that is told is that there are too many entries, with
-// what to do, or that it is over.
+// what to do, or that it is over. Problems of servers that are late on a busy host come in between, and go.
 func wantTold(t *testing.T, told <-chan error, crowded bool) {
 	t.Helper()
-	select {
-	case err := <-told:
-		if errors.Is(err, directory.ErrCrowded) != crowded || !crowded && err != nil {
-			t.Fatalf("got report %v, want that there are too many: %t", err, crowded)
+	late := false
+	for deadline := time.After(5 * time.Minute); ; { // a busy machine
+		select {
+		case err := <-told:
+			switch {
+			case crowded && errors.Is(err, directory.ErrCrowded):
+				if !strings.Contains(err.Error(), "remove ") {
+					t.Errorf("got report %v, want what to do", err)
+				}
+				return
+			case !crowded && err == nil:
+				return
+			case err != nil && !errors.Is(err, directory.ErrCrowded):
+				late = true // it hides what there is to tell
+			case late:
+				late = false // that is told again
+			default:
+				t.Fatalf("got report %v, want that there are too many: %t", err, crowded)
+			}
+		case <-deadline:
+			t.Fatalf("got no report, want that there are too many: %t", crowded)
 		}
-		if crowded && !strings.Contains(err.Error(), "remove ") {
-			t.Errorf("got report %v, want what to do", err)
-		}
-	case <-time.After(5 * time.Minute): // a busy machine
-		t.Fatalf("got no report, want that there are too many: %t", crowded)
 	}
 }
