@@ -40,7 +40,7 @@ func (src *source) concerns(sub *subscriptionImpl) bool {
 	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
 		return r.Want().Intersects(src.served.Ever())
 	}
-	return src.sub.duplicates.Choose(&src.served, sub, src.rights.Both(sub.live)).Intersects(src.contact.Entry.Tags)
+	return src.sub.duplicates.Concerns(&src.served, sub, src.rights.Both(sub.live))
 }
 
 // needs is concerns, whatever the publisher lets this side have: a connection on which there
@@ -49,7 +49,7 @@ func (src *source) needs(sub *subscriptionImpl) bool {
 	if !src.rights.Limited() {
 		return src.concerns(sub)
 	}
-	return src.concerns(sub) || src.sub.duplicates.Choose(&src.served, sub, src.rights.Permitted(sub.live)).Intersects(src.contact.Entry.Tags)
+	return src.concerns(sub) || src.sub.duplicates.Concerns(&src.served, sub, src.rights.Permitted(sub.live))
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for

@@ -292,7 +292,7 @@ func TestBadInput(t *testing.T) {
 		{"an end that is none", "convert nats://x/S --out DIR/x.tbr --until 0", 2, "got \"0\""},
 		{"a recording that is there", "convert nats://x/S --out /dev/null", 1, "file exists: give another name"},
 		{"a loss file", "out --bus DIR --tags 1 --stream S --loss-file f --nats " + server.URL, 2, "--loss-file"},
-		{"a bus on servers that are away", "out --bus etcd://127.0.0.1:1/x --duration 300ms --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
+		{"a bus on servers that are away", "out --bus etcd://127.0.0.1:1/x --duration 1m --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
 		{"a stream that does not exist", "out --bus DIR --tags 1 --stream NONE --nats " + server.URL, 1, "stream NONE does not exist: make it"},
 		{"a server that never comes", "in --bus DIR --duration 100ms --stream S --nats nats://127.0.0.1:1", 1, "the log was not there"},
 	} {

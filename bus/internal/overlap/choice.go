@@ -141,8 +141,21 @@ func (c *Choice[S, U]) forgotten(p *Publisher[S]) bool {
 }
 
 // Choose returns those tags of a set, a part of that of the subscription, that no other
-// publisher is to send instead of p.
+// publisher is to send instead of p. Some may be none of p's, which it sends once it announces them.
 func (c *Choice[S, U]) Choose(p *Publisher[S], sub U, set tags.Set) tags.Set {
+	return c.choose(p, sub, set, func(tags.Set, *tags.Budget) bool { return false })
+}
+
+// Concerns reports whether Choose leaves some of the tags that p serves. Of thousands of publishers of a tag it looks
+// at few: at those up to the first that sends all instead of p.
+func (c *Choice[S, U]) Concerns(p *Publisher[S], sub U, set tags.Set) bool {
+	return c.choose(p, sub, set, p.servesNone).Intersects(p.serves)
+}
+
+// choose is Choose, up to a set that is enough.
+//
+//   - enough: is asked when another publisher has taken some of the set.
+func (c *Choice[S, U]) choose(p *Publisher[S], sub U, set tags.Set, enough func(tags.Set, *tags.Budget) bool) tags.Set {
 	rule := sub.Rule()
 	if rule == All {
 		return set
@@ -153,7 +166,7 @@ func (c *Choice[S, U]) Choose(p *Publisher[S], sub U, set tags.Set) tags.Set {
 			continue
 		}
 		has, rest := c.side.Divide(o.Source, set)
-		left, err := c.leave(p, o, v, sub, has, budget)
+		left, some, err := c.leave(p, o, v, sub, has, budget)
 		if err != nil {
 			c.side.TooComplex(p.Source, o.Source, whole, err)
 			continue
@@ -161,22 +174,28 @@ func (c *Choice[S, U]) Choose(p *Publisher[S], sub U, set tags.Set) tags.Set {
 		if set = left; !rest.IsEmpty() {
 			set = left.Union(rest)
 		}
+		if some && enough(set, budget) {
+			break
+		}
 	}
 	return set
 }
 
 // leave returns the tags of a set that publisher o is not to send instead of p.
 //
-// Errors: tags.ErrTooComplex.
-func (c *Choice[S, U]) leave(p, o *Publisher[S], v *Pair[S], sub U, set tags.Set, budget *tags.Budget) (tags.Set, error) {
+//   - some: whether it may send others.
+//   - Errors: tags.ErrTooComplex.
+func (c *Choice[S, U]) leave(p, o *Publisher[S], v *Pair[S], sub U, set tags.Set, budget *tags.Budget) (left tags.Set, some bool, err error) {
 	if sub.Rule() == Newest {
-		return v.LeaveToNewer(o, set, c.side.Acked(o.Source, sub), budget)
+		acked := c.side.Acked(o.Source, sub)
+		left, err = v.LeaveToNewer(o, set, acked, budget)
+		return left, !acked.IsEmpty(), err
 	}
-	left, some, err := v.LeaveToOlder(p, set, budget)
+	left, some, err = v.LeaveToOlder(p, set, budget)
 	if some {
 		c.tell(v)
 	}
-	return left, err
+	return left, some, err
 }
 
 // tell tells that two publishers serve the same tags, unless that was told.

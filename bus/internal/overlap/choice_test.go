@@ -28,6 +28,8 @@ type side struct {
 	denied map[string]tags.Set // what may not be had of a publisher
 	acked  map[string]map[*wish]tags.Set
 	calls  []string
+
+	divided int // calls of Divide
 }
 
 func newSide() *side {
@@ -71,6 +73,7 @@ func (s *side) acks(p *publisher, w *wish, list ...tags.Tag) {
 func (s *side) Presence(p string) overlap.Presence { return s.there[p] }
 
 func (s *side) Divide(p string, set tags.Set) (has, rest tags.Set) {
+	s.divided++
 	has, _ = set.Without(s.denied[p])
 	rest, _ = set.Without(has)
 	return has, rest

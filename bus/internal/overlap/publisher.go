@@ -102,6 +102,13 @@ func (p *Publisher[S]) announce(before tags.Set, since time.Time) error {
 // Ever returns all tags that the publisher has served, or more.
 func (p *Publisher[S]) Ever() tags.Set { return p.ever }
 
+// servesNone reports whether it serves no tag of a set, if the budget, to which it adds a pass of both, is enough to tell.
+func (p *Publisher[S]) servesNone(set tags.Set, budget *tags.Budget) bool {
+	budget.Add(set.Parts() + p.serves.Parts())
+	some, err := budget.Intersects(set, p.serves)
+	return err == nil && !some
+}
+
 // Count returns how many rivals the publisher has.
 func (p *Publisher[S]) Count() int { return len(p.rivals) }
 
