@@ -48,7 +48,7 @@ func TestTheSeriesOfPeersAreBounded(t *testing.T) {
 // TestThePoliciesOfAPeerAreBounded: one instance changes its policy again and again.
 func TestThePoliciesOfAPeerAreBounded(t *testing.T) {
 	p := newPeers()
-	for i := range 3000 {
+	for i := range maxIdle + 500 {
 		s := stranger("x", i)
 		s.Peer.Name = "x"
 		p.see([]bus.SubscriberState{s}, nil)

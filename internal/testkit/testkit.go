@@ -61,6 +61,15 @@ func Said(output []byte) string {
 	return said.String()
 }
 
+// OneGoroutine skips a test under the race detector that starts no goroutine, and asks for no memory of a pool: nothing
+// is left there for it to find.
+func OneGoroutine(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("nothing here is concurrent, and under -race it takes seconds")
+	}
+}
+
 // Fewer returns n, or a quarter of it under the race detector. It is for tests
 // whose work is the same there and takes much longer: steps that are counted, bytes that
 // are copied.

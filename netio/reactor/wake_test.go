@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/testkit"
 	"tagbus/netio/reactor"
 )
 
@@ -67,14 +68,15 @@ func TestEventLoop_Post_takesItsTurnAmongThoseThatGiveWay(t *testing.T) {
 func TestEventLoop_Post_ofManyIsNeverOverslept(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
-			const posters, rounds = 4, 1000
+			const posters = 4
+			rounds := testkit.Fewer(1000)
 			loop, _ := started(t, mode.config)
 			fd := eventfd(t, 0)
 			register(t, loop, fd, reactor.Readable|reactor.EdgeTriggered, sourceFunc(func(reactor.Events) {}))
 			var begun, ran atomic.Int64
 			var all sync.WaitGroup
 			defer all.Wait()
-			defer begun.Store(rounds) // also if one fails
+			defer begun.Store(int64(rounds)) // also if one fails
 			count := func() { ran.Add(1) }
 			for p := range posters {
 				all.Go(func() {

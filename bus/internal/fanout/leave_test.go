@@ -7,6 +7,7 @@ import (
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/workqueue"
+	"tagbus/internal/testkit"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -118,7 +119,8 @@ func (b *leaveBed) end(boxes []*modelBox, budget int, between func()) (steps, lo
 // for the one that stays. It goes on even if there are more of them than there is memory for
 // a page of each.
 func TestACrowdThatLeavesAtOnceStopsNobody(t *testing.T) {
-	const crowd, known = 600, 500
+	const known = 500
+	crowd := testkit.Fewer(600)
 	all, err := tags.Range(0, known-1)
 	if err != nil {
 		t.Fatal(err)

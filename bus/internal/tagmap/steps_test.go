@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tagbus/internal/testkit"
 )
 
 // What is there when a walk begins comes once, whatever is added, and however the
@@ -46,6 +48,7 @@ func TestMapIsWalkedWhileItGrows(t *testing.T) {
 // The cost of a call of the writer is what it looks at: no single one may cost what
 // there is, neither while a map fills nor while it is emptied.
 func TestMapNeverWorksLongAtOnce(t *testing.T) {
+	testkit.OneGoroutine(t)
 	const entries, budget, most = 300_000, 1000, 2000
 	var m Map[int]
 	worst, before := 0, 0
@@ -78,6 +81,7 @@ func TestMapNeverWorksLongAtOnce(t *testing.T) {
 
 // Emptied by half, a map must not cost more than it did to fill.
 func TestMapIsSweptInTimeProportionalToItsSize(t *testing.T) {
+	testkit.OneGoroutine(t)
 	cost := func(entries int64) int {
 		var m Map[int]
 		for i := range entries {

@@ -17,6 +17,7 @@ import (
 )
 
 func TestMapDoesWhatAMapDoes(t *testing.T) {
+	testkit.OneGoroutine(t)
 	tag := rapid.OneOf(
 		rapid.Uint64(),
 		rapid.Uint64Range(0, 300),
@@ -194,9 +195,7 @@ func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
 }
 
 func TestMapFindsDetectorTagsInFewProbes(t *testing.T) {
-	if testkit.Race {
-		t.Skip("nothing here is concurrent, and under -race it takes seconds")
-	}
+	testkit.OneGoroutine(t)
 	const base = 0x1000013000118000
 	tests := []struct {
 		name   string
