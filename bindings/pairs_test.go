@@ -134,7 +134,7 @@ func converse(t *testing.T, first, second language, bus, options string, turn in
 			continue
 		}
 		a := begin(t, first, bus, options, talk.first)
-		if talk.first[0] == "request" { // the other one waits for 10 s only
+		if talk.first[0] == "request" { // the other one waits for a minute only
 			listed(t, bus, 2)
 		}
 		b := begin(t, second, bus, options, talk.second)

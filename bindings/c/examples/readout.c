@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 		if (tagbus_writer_add(&writer, strtoull(argv[2], NULL, 0), data, size, 0) != TAGBUS_OK)
 			return failed();
 	}
-	if (tagbus_writer_flush(&writer) != TAGBUS_OK || tagbus_publisher_drain(publisher, NULL, 10000) != TAGBUS_OK)
+	if (tagbus_writer_flush(&writer) != TAGBUS_OK || tagbus_publisher_drain(publisher, NULL, 60000) != TAGBUS_OK)
 		return failed();
 	printf("published %llu messages\n", count);
 	tagbus_close(bus);

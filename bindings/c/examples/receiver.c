@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 		messages += batch->count;
 		tagbus_batch_release(batch);
 	}
-	if (tagbus_receiver_drain(receiver, 10000) != TAGBUS_OK)
+	if (tagbus_receiver_drain(receiver, 60000) != TAGBUS_OK)
 		return failed();
 	printf("received %llu messages, %llu bytes\n", messages, bytes);
 	tagbus_close(bus);

@@ -43,7 +43,7 @@ static int device(tagbus *bus, unsigned long long count)
 		if (answer(replies, batch) != 0)
 			return 1;
 	}
-	if (tagbus_publisher_drain(replies, NULL, 10000) != TAGBUS_OK)
+	if (tagbus_publisher_drain(replies, NULL, 60000) != TAGBUS_OK)
 		return failed();
 	printf("answered %llu commands\n", count);
 	return 0;
@@ -60,7 +60,7 @@ static int ask(tagbus *bus, unsigned long long count)
 		char command[32], want[32];
 		const tagbus_batch *reply;
 		int n = snprintf(command, sizeof command, "%llu", i), w = snprintf(want, sizeof want, "%llu", 2 * i);
-		if (tagbus_request(requester, command, (size_t)n, &reply, 10000) != TAGBUS_OK)
+		if (tagbus_request(requester, command, (size_t)n, &reply, 60000) != TAGBUS_OK)
 			return failed();
 		if (reply->messages[0].size != (uint32_t)w || memcmp(reply->messages[0].data, want, (size_t)w) != 0) {
 			fprintf(stderr, "request: %s doubled is not %s\n", command, want);

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 		if (tagbus_send(sender, strtoull(argv[2], NULL, 0), text, (size_t)n, 0, TAGBUS_FOREVER) != TAGBUS_OK)
 			return failed();
 	}
-	if (tagbus_sender_drain(sender, NULL, 10000) != TAGBUS_OK)
+	if (tagbus_sender_drain(sender, NULL, 60000) != TAGBUS_OK)
 		return failed();
 	printf("sent %llu messages\n", count);
 	tagbus_close(bus);

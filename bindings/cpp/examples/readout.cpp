@@ -24,7 +24,7 @@ try {
 		writer.add(tag, data);
 	}
 	writer.flush();
-	publisher.drain(std::chrono::seconds(10));
+	publisher.drain(std::chrono::minutes(1));
 	std::cout << "published " << count << " messages\n";
 	return 0;
 } catch (const std::exception &e) {

@@ -21,7 +21,7 @@ try {
 			bytes += m.size();
 		messages += batch.size();
 	}
-	receiver.drain(std::chrono::seconds(10));
+	receiver.drain(std::chrono::minutes(1));
 	std::cout << "received " << messages << " messages, " << bytes << " bytes\n";
 	return 0;
 } catch (const std::exception &e) {

@@ -16,7 +16,7 @@ static void device(const tagbus::Bus &bus, unsigned long long count)
 			replies.reply(m.request_id(), 2, std::to_string(2 * std::stoll(std::string(m.text()))));
 		n += batch.size();
 	}
-	replies.drain(std::chrono::seconds(10));
+	replies.drain(std::chrono::minutes(1));
 	std::cout << "answered " << count << " commands\n";
 }
 
@@ -26,7 +26,7 @@ static void ask(const tagbus::Bus &bus, unsigned long long count)
 	tagbus::Subscriber subscriber(bus);
 	tagbus::Requester requester(sender, subscriber, 1, 2);
 	for (unsigned long long i = 1; i <= count; i++) {
-		const tagbus::Batch reply = requester.request(std::to_string(i), std::chrono::seconds(10));
+		const tagbus::Batch reply = requester.request(std::to_string(i), std::chrono::minutes(1));
 		if (reply[0].text() != std::to_string(2 * i))
 			throw std::runtime_error(std::to_string(i) + " doubled is not " + std::string(reply[0].text()));
 	}

@@ -16,7 +16,7 @@ try {
 	tagbus::Sender sender(bus, argv[2]);
 	for (unsigned long long i = 1; i <= count; i++)
 		sender.send(std::stoull(argv[2], nullptr, 0), "message " + std::to_string(i));
-	sender.drain(std::chrono::seconds(10));
+	sender.drain(std::chrono::minutes(1));
 	std::cout << "sent " << count << " messages\n";
 	return 0;
 } catch (const std::exception &e) {

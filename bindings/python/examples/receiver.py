@@ -17,7 +17,7 @@ def run(args: List[str]) -> None:
             batch = receiver.next()
             messages += len(batch)
             size += sum(len(m) for m in batch)
-        receiver.drain(timeout=10)
+        receiver.drain(timeout=60)
     print(f"received {messages} messages, {size} bytes")
 
 

@@ -22,7 +22,7 @@ def device(bus: tagbus.Bus, count: int) -> None:
         for m in itertools.islice(commands.messages(), count):
             if m.request_id is not None:
                 replies.reply(m.request_id, REPLY, b"%d" % (2 * int(bytes(m))))
-        replies.drain(timeout=10)
+        replies.drain(timeout=60)
     print(f"answered {count} commands")
 
 
@@ -30,7 +30,7 @@ def ask(bus: tagbus.Bus, count: int) -> None:
     """Ask so many times."""
     with bus.requester(COMMAND, REPLY) as requester:
         for i in range(1, count + 1):
-            reply = bytes(requester.request(b"%d" % i, timeout=10))
+            reply = bytes(requester.request(b"%d" % i, timeout=60))
             if int(reply) != 2 * i:
                 raise ValueError(f"{i} doubled is not {reply!r}")
     print(f"asked {count} times")

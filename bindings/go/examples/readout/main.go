@@ -45,7 +45,7 @@ func run(args []string) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := publisher.Drain(ctx); err != nil {
 		return err

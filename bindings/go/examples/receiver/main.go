@@ -47,7 +47,7 @@ func run(args []string) error {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := receiver.Drain(ctx); err != nil {
 		return err

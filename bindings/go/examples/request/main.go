@@ -65,7 +65,7 @@ func device(n *node.Node, count uint64) error {
 			break
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := replies.Drain(ctx); err != nil {
 		return err

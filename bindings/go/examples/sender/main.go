@@ -40,7 +40,7 @@ func run(args []string) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := sender.Drain(ctx); err != nil {
 		return err
