@@ -63,10 +63,10 @@ func Said(output []byte) string {
 
 // OneGoroutine skips a test under the race detector that starts no goroutine, and asks for no memory of a pool: nothing
 // is left there for it to find.
-func OneGoroutine(t testing.TB) {
-	t.Helper()
+func OneGoroutine(tb testing.TB) {
+	tb.Helper()
 	if Race {
-		t.Skip("nothing here is concurrent, and under -race it takes seconds")
+		tb.Skip("nothing here is concurrent, and under -race it takes seconds")
 	}
 }
 
