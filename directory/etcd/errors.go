@@ -15,8 +15,8 @@ var (
 	// OpenURL for a file that cannot be used.
 	ErrConfig = errors.New("directory/etcd: invalid configuration")
 
-	// ErrAway is reported while the servers do not answer, or have no leader. What is known
-	// stays known, and it is tried again.
+	// ErrAway is reported while the servers do not answer, have no leader, or are slower than an entry
+	// lasts. What is known stays known, and it is tried again.
 	ErrAway = errors.New("directory/etcd: the servers do not answer")
 
 	// ErrRefused is returned and reported when the servers answer and refuse: user,

@@ -36,6 +36,9 @@ func TestServerError_ofALeaseThatEndsTooSoon(t *testing.T) {
 	if !errors.Is(err, etcd.ErrAway) || !strings.Contains(err.Error(), "load") {
 		t.Errorf("got %v, want ErrAway, and to look after their load", err)
 	}
+	if !etcd.IsSlow(rpctypes.ErrGRPCLeaseNotFound) || !etcd.IsSlow(err) || etcd.IsSlow(rpctypes.ErrGRPCNoLeader) {
+		t.Error("got that they are not slow, or without a leader, want it of the lease, explained or not")
+	}
 	if err := etcd.Explain(rpctypes.ErrGRPCKeyNotFound); !errors.Is(err, etcd.ErrRefused) {
 		t.Errorf("got %v of another thing that is not found, want ErrRefused", err)
 	}

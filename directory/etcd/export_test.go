@@ -23,6 +23,9 @@ const (
 // NewClients returns a directory of clients with a lease of its own, as that of another process.
 func (d *Directory) NewClients() *Directory { return d.newClients() }
 
+// IsSlow reports whether the servers are slow, by an error.
+var IsSlow = isSlow
+
 // Explain returns what is told of an error of a request.
 func Explain(err error) error {
 	return (&servers{config: Config{Endpoints: []string{"server:2379"}}}).explain(context.Background(), err)

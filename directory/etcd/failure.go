@@ -90,8 +90,11 @@ func isAway(err error) bool {
 	}
 }
 
-// isSlow reports whether a lease that the servers have just granted had ended before they used it.
-func isSlow(err error) bool { return errors.Is(rpctypes.Error(err), rpctypes.ErrLeaseNotFound) }
+// isSlow reports whether a lease that the servers have just granted had ended before they used it, by an error as it
+// came or as explain has it.
+func isSlow(err error) bool {
+	return errors.Is(err, rpctypes.ErrLeaseNotFound) || errors.Is(rpctypes.Error(err), rpctypes.ErrLeaseNotFound)
+}
 
 // isFull reports whether the servers take no more data.
 func isFull(err error) bool { return errors.Is(err, rpctypes.ErrNoSpace) }

@@ -113,7 +113,7 @@ func (d *Directory) write(r *registration) {
 	}
 	r.failing, r.err = err != nil, err
 	switch {
-	case err != nil && errors.Is(err, ErrAway):
+	case err != nil && errors.Is(err, ErrAway) && !isSlow(err): // more requests make slow ones slower
 		r.retry = time.Now().Add(retryAway)
 	case err != nil:
 		r.retry = time.Now().Add(retryOthers)
