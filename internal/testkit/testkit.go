@@ -16,6 +16,7 @@
 package testkit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -78,4 +79,17 @@ func Fewer(n int) int {
 		return n / 4
 	}
 	return n
+}
+
+// ReleaseFIFO ends what waits for the other end of a FIFO, or is going to: what has begun to open it has it open,
+// what reads it is at its end, and what comes later finds no file.
+func ReleaseFIFO(tb testing.TB, path string) {
+	tb.Helper()
+	both, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(path), both.Close()); err != nil {
+		tb.Error(err)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/testkit"
 )
 
 // patient are flags of a command that answers within a time.
@@ -29,11 +30,7 @@ func TestParse_aFileIsWaitedForAsLongAsTheTimeoutSays(t *testing.T) {
 	if err := unix.Mkfifo(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // what waits ends with it
-		if end, err := unix.Open(file, unix.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
-			_ = unix.Close(end)
-		}
-	})
+	t.Cleanup(func() { testkit.ReleaseFIFO(t, file) })
 	for _, test := range []struct {
 		args, env, after string
 	}{

@@ -5,7 +5,6 @@ package cli_test
 import (
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/internal/testkit"
 	"tagbus/internal/testkit/pty"
 )
 
@@ -88,16 +88,7 @@ func TestACommandShowsWhatItWaitsFor(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // the goroutine that opens it is left behind
-		writer, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0)
-		switch {
-		case errors.Is(err, unix.ENXIO): // only others ran
-		case err != nil:
-			t.Fatal(err)
-		default:
-			writer.Close()
-		}
-	})
+	t.Cleanup(func() { testkit.ReleaseFIFO(t, fifo) }) // the goroutine that opens it is left behind
 	tests := []struct {
 		name, args, want string
 		main             func([]string, cli.Streams) int

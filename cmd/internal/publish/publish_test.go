@@ -126,11 +126,7 @@ func TestADurationThatIsOverBeforeTheInputIsOpen(t *testing.T) {
 			t.Errorf("%q: got exit code %d and\n%swant %d and %q", test.args, code, got, test.code, test.want)
 		}
 	}
-	writer, err := os.OpenFile(fifo, os.O_RDWR, 0) // so that it opens for those that still wait for it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = writer.Close() })
+	testkit.ReleaseFIFO(t, fifo) // for those that still wait for it
 }
 
 func FuzzMapping(f *testing.F) {
