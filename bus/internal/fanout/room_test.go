@@ -23,8 +23,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var w waiters
-	var room, waits atomic.Int64
-	room.Store(tokens)
+	var room, waits atomic.Int64 // room comes once one waits
 	take := func() bool {
 		for n := room.Load(); n > 0; n = room.Load() {
 			if room.CompareAndSwap(n, n-1) {
@@ -61,10 +60,12 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
-	if waits.Load() == 0 {
-		t.Error("no goroutine had to wait, which tests nothing")
+	for waits.Load() == 0 {
+		runtime.Gosched()
 	}
+	room.Add(tokens)
+	w.wake()
+	wg.Wait()
 	if n := w.count.Load(); n != 0 || len(w.list) != 0 || room.Load() != tokens {
 		t.Errorf("got %d and %d waiters, room for %d; want none and %d", n, len(w.list), room.Load(), tokens)
 	}

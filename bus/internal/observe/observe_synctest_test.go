@@ -322,6 +322,11 @@ func TestWhatAnObserverMayNotSend(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
+				describe := b.describe
+				b.describe = func(ctx context.Context, q state.Question) (state.State, error) {
+					time.Sleep(100 * time.Millisecond) // all that is sent is there before the answer
+					return describe(ctx, q)
+				}
 				a := b.asker(1)
 				synctest.Wait()
 				a.send(test.send...)
