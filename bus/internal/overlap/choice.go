@@ -143,19 +143,19 @@ func (c *Choice[S, U]) forgotten(p *Publisher[S]) bool {
 // Choose returns those tags of a set, a part of that of the subscription, that no other
 // publisher is to send instead of p. Some may be none of p's, which it sends once it announces them.
 func (c *Choice[S, U]) Choose(p *Publisher[S], sub U, set tags.Set) tags.Set {
-	return c.choose(p, sub, set, func(tags.Set, *tags.Budget) bool { return false })
+	return c.choose(p, sub, set, false)
 }
 
-// Concerns reports whether Choose leaves some of the tags that p serves. Of thousands of publishers of a tag it looks
-// at few: at those up to the first that sends all instead of p.
+// Concerns reports whether Choose leaves some of the tags that p serves. It looks at rivals up to the first that sends
+// all of them instead: with Oldest at few of thousands, with Newest at all if none of them sends.
 func (c *Choice[S, U]) Concerns(p *Publisher[S], sub U, set tags.Set) bool {
-	return c.choose(p, sub, set, p.servesNone).Intersects(p.serves)
+	return c.choose(p, sub, set, true).Intersects(p.serves)
 }
 
-// choose is Choose, up to a set that is enough.
+// choose is Choose.
 //
-//   - enough: is asked when another publisher has taken some of the set.
-func (c *Choice[S, U]) choose(p *Publisher[S], sub U, set tags.Set, enough func(tags.Set, *tags.Budget) bool) tags.Set {
+//   - served: only the tags that p serves matter; once none of them is left the result may have too many others.
+func (c *Choice[S, U]) choose(p *Publisher[S], sub U, set tags.Set, served bool) tags.Set {
 	rule := sub.Rule()
 	if rule == All {
 		return set
@@ -174,7 +174,7 @@ func (c *Choice[S, U]) choose(p *Publisher[S], sub U, set tags.Set, enough func(
 		if set = left; !rest.IsEmpty() {
 			set = left.Union(rest)
 		}
-		if some && enough(set, budget) {
+		if served && some && p.servesNone(set, budget) {
 			break
 		}
 	}
@@ -183,7 +183,7 @@ func (c *Choice[S, U]) choose(p *Publisher[S], sub U, set tags.Set, enough func(
 
 // leave returns the tags of a set that publisher o is not to send instead of p.
 //
-//   - some: whether it may send others.
+//   - some: whether there may be others, which it is to send.
 //   - Errors: tags.ErrTooComplex.
 func (c *Choice[S, U]) leave(p, o *Publisher[S], v *Pair[S], sub U, set tags.Set, budget *tags.Budget) (left tags.Set, some bool, err error) {
 	if sub.Rule() == Newest {

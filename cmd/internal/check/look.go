@@ -138,22 +138,6 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 	l.lookAtSilent(ctx, s)
 }
 
-// lookAtSilent looks at the processes of this host that do not answer.
-func (l *looker) lookAtSilent(ctx context.Context, s *seen) {
-	known := make(map[int]*processSeen) // one process may have many entries
-	for i := range s.entries {
-		e := &s.entries[i]
-		if l.process == nil || e.PID == 0 || e.reached() || ctx.Err() != nil {
-			continue
-		}
-		if known[e.PID] == nil {
-			p := l.process(e.PID)
-			known[e.PID] = &p
-		}
-		e.process = known[e.PID]
-	}
-}
-
 // askClients asks the clients that may say why they do not use a better transport, if there are some.
 func (l *looker) askClients(ctx context.Context, s *seen) {
 	if rows := s.rows(); l.tell != nil && len(overview.UnusedWays(rows, nil)) > 0 {

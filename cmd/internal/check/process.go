@@ -4,6 +4,7 @@ package check
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,22 @@ type processSeen struct {
 	stopped bool  // by a signal, or by a debugger
 	files   int64 // descriptors that it has; -1: unknown, as of another user
 	most    int64 // that it may have; -1: unknown
+}
+
+// lookAtSilent looks at the processes of this host that do not answer.
+func (l *looker) lookAtSilent(ctx context.Context, s *seen) {
+	known := make(map[int]*processSeen) // one process may have many entries
+	for i := range s.entries {
+		e := &s.entries[i]
+		if l.process == nil || e.PID == 0 || e.reached() || ctx.Err() != nil {
+			continue
+		}
+		if known[e.PID] == nil {
+			p := l.process(e.PID)
+			known[e.PID] = &p
+		}
+		e.process = known[e.PID]
+	}
 }
 
 // lookAtProcess looks at a process.
