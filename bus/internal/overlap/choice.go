@@ -147,7 +147,7 @@ func (c *Choice[S, U]) Choose(p *Publisher[S], sub U, set tags.Set) tags.Set {
 }
 
 // Concerns reports whether Choose leaves some of the tags that p serves. It looks at rivals up to the first that sends
-// all of them instead: with Oldest at few of thousands, with Newest at all if none of them sends.
+// all of them instead, of hundreds at few, and with Newest at none that sends nothing.
 func (c *Choice[S, U]) Concerns(p *Publisher[S], sub U, set tags.Set) bool {
 	return c.choose(p, sub, set, true).Intersects(p.serves)
 }
@@ -165,8 +165,14 @@ func (c *Choice[S, U]) choose(p *Publisher[S], sub U, set tags.Set, served bool)
 		if v.Complex() || c.side.Presence(o.Source) <= Gone {
 			continue
 		}
+		var acked tags.Set
+		if rule == Newest {
+			if acked = c.side.Acked(o.Source, sub); acked.IsEmpty() {
+				continue // as nearly all of hundreds may
+			}
+		}
 		has, rest := c.side.Divide(o.Source, set)
-		left, some, err := c.leave(p, o, v, sub, has, budget)
+		left, some, err := c.leave(p, o, v, rule, has, acked, budget)
 		if err != nil {
 			c.side.TooComplex(p.Source, o.Source, whole, err)
 			continue
@@ -183,13 +189,13 @@ func (c *Choice[S, U]) choose(p *Publisher[S], sub U, set tags.Set, served bool)
 
 // leave returns the tags of a set that publisher o is not to send instead of p.
 //
+//   - acked: of a Newest rule, the tags that o sends.
 //   - some: whether there may be others, which it is to send.
 //   - Errors: tags.ErrTooComplex.
-func (c *Choice[S, U]) leave(p, o *Publisher[S], v *Pair[S], sub U, set tags.Set, budget *tags.Budget) (left tags.Set, some bool, err error) {
-	if sub.Rule() == Newest {
-		acked := c.side.Acked(o.Source, sub)
+func (c *Choice[S, U]) leave(p, o *Publisher[S], v *Pair[S], rule Rule, set, acked tags.Set, budget *tags.Budget) (left tags.Set, some bool, err error) {
+	if rule == Newest {
 		left, err = v.LeaveToNewer(o, set, acked, budget)
-		return left, !acked.IsEmpty(), err
+		return left, true, err
 	}
 	left, some, err = v.LeaveToOlder(p, set, budget)
 	if some {

@@ -38,3 +38,17 @@ func TestChoiceConcerns_ofManyRivals(t *testing.T) {
 		}
 	}
 }
+
+// With Newest a rival that sends nothing leaves nothing away: hundreds of those cost next to nothing.
+func TestChoiceConcerns_ofRivalsThatSendNothing(t *testing.T) {
+	s, w := newSide(), &wish{overlap.Newest}
+	p := of("p", 0, 7)
+	s.comes(p)
+	for i := range 100 {
+		s.comes(of(fmt.Sprint("rival", i), 1+i, 7))
+	}
+	s.divided = 0
+	if sends := s.Concerns(p, w, tags.Of(7)); !sends || s.divided != 0 {
+		t.Errorf("got %v and a look at the tags of %d rivals, want that the publisher sends 7, and none", sends, s.divided)
+	}
+}
