@@ -41,13 +41,16 @@ func allPairs(t *testing.T, all []language, options string, bus func(t *testing.
 }
 
 // makeCore builds the libraries with a core of another kind, and returns their folder.
-func makeCore(t *testing.T, env []string, args ...string) (dir string) {
+//
+//   - flags: of the go command.
+//   - args: of scripts/lib.sh.
+func makeCore(t *testing.T, flags []string, args ...string) (dir string) {
 	t.Helper()
 	clib.Compiler(t, "gcc")
 	root := clib.Root(t)
 	dir = filepath.Join(root, "bin", "lib-"+t.Name())
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "scripts", "lib.sh"), args...)
-	cmd.Env = append(append(os.Environ(), "OUT="+dir), env...)
+	cmd.Env = clib.Environ(dir, flags...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("scripts/lib.sh: %v\n%s", err, out)
 	}
@@ -61,7 +64,7 @@ func TestExamples_etcd(t *testing.T) {
 		t.Skip("without TAGBUS_TESTS=all")
 	}
 	root := clib.Root(t)
-	core := filepath.Join(makeCore(t, []string{"GOFLAGS=-buildvcs=false"}, "etcd"), "libtagbus-core-etcd.so")
+	core := filepath.Join(makeCore(t, nil, "etcd"), "libtagbus-core-etcd.so")
 	extra, replaced := filepath.Join(t.TempDir(), "etcd.go"), map[string]string{}
 	write(t, extra, []byte("package main\n\nimport _ \"tagbus/directory/etcd\"\n"))
 	how := []string{"-overlay", filepath.Join(t.TempDir(), "overlay.json")}
@@ -145,7 +148,7 @@ func TestExamples_rdma(t *testing.T) {
 	const tags = "libfabric,netgo,osusergo"
 	t.Setenv("CGO_ENABLED", "1")
 	t.Setenv("FI_OFI_RXM_BUFFER_SIZE", "4096") // as scripts/test.sh
-	core := filepath.Join(makeCore(t, []string{"GOFLAGS=-buildvcs=false -tags=" + tags}), "libtagbus-core.so")
+	core := filepath.Join(makeCore(t, []string{"-tags=" + tags}), "libtagbus-core.so")
 	all := inTransport(t, core, "examples-rdma", "", "-tags", tags, "./go/examples/...")
 	allPairs(t, all, "--backend rdma:tcp", func(t *testing.T, _ string) string { return folder(t) })
 }

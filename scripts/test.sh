@@ -53,10 +53,11 @@ done
 # only in the usual order. The time limit is for a machine that does other things too:
 # internal/testkit/memnet and netio/tcp take a minute of processor time each under the race detector,
 # and bus some minutes.
-shuffle=(-shuffle=on) limit=10m
+shuffle=(-shuffle=on)
+readonly limit=20m
 if [ "${CI:-}" = true ]; then shuffle=(); fi
 case " $* " in
-*" -race "*) shuffle=() limit=20m ;;
+*" -race "*) shuffle=() ;;
 esac
 run() { go test -json "${shuffle[@]}" -timeout $limit "$@"; }
 # Two parts are modules of their own, so that users of this one need none of what they need.
@@ -176,16 +177,25 @@ over_libfabric() {
   return $failed
 }
 
+# compiled compiles what those need that run beside each other, which each of them would compile at the same time, and
+# what test programs build themselves: on a busy machine that has compiled nothing yet that takes minutes of their limit.
+compiled() {
+  case " ${args[*]} " in
+  *" -race "*) go list -export -race "${tagged[@]}" -f '' "$@" >/dev/null ;;
+  *)
+    go list -export "${tagged[@]}" -f '' "$@" >/dev/null || return
+    OUT=$root/bin/lib GOFLAGS="${GOFLAGS:-} -buildvcs=false" scripts/lib.sh >/dev/null 2>&1 || true # the tests that need it say why
+    ;;
+  esac
+}
+
 # once runs all tests.
 once() {
   local failed=0 beside= others_job= first
   plain() { run "${args[@]}" "$@"; }
   read -ra first <<<"${PACKAGES:-$(selected | tr '\n' ' ')}"
   some "${first[@]}" || return
-  # What those need that run beside each other would be compiled by each of them at the same time.
-  case " ${args[*]} " in
-  *" -race "*) go list -export -race "${tagged[@]}" -f '' "${first[@]}" >/dev/null || return ;;
-  esac
+  compiled "${first[@]}" || return
   # Beside the others, as these tests wait more than they work.
   if [ ${#packages[@]} -gt 0 ]; then
     (over_libfabric) >"$work/beside" &

@@ -19,7 +19,7 @@ func TestTheLibraryIsThereWhileItIsBuiltAgain(t *testing.T) {
 	dir := clib.Build(t)
 	before := filesOf(t, dir)
 	again := exec.CommandContext(t.Context(), filepath.Join(clib.Root(t), "scripts", "lib.sh"))
-	again.Env = append(os.Environ(), "OUT="+dir, "GOFLAGS=-buildvcs=false")
+	again.Env = clib.Environ(dir)
 	if out, err := again.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -82,11 +82,21 @@ func (b *built) make(tb testing.TB, folder string, env ...string) (dir string) {
 func makeLibrary(root, folder string, env ...string) (dir, failed string) {
 	dir = filepath.Join(root, "bin", folder)
 	cmd := exec.Command(filepath.Join(root, "scripts", "lib.sh"))
-	cmd.Env = append(append(os.Environ(), "OUT="+dir, "GOFLAGS=-buildvcs=false"), env...) // else a commit, or a change of any file, has it linked again
+	cmd.Env = append(Environ(dir), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", "scripts/lib.sh: " + err.Error() + "\n" + string(out)
 	}
 	return dir, ""
+}
+
+// Environ returns the environment in which scripts/lib.sh builds a library of a test, with the flags of the go command
+// that there are: so all builds share what they have compiled. The library has no commit, or each would link it again.
+//
+//   - dir: the folder of the library.
+//   - flags: more of the go command.
+func Environ(dir string, flags ...string) []string {
+	flags = append([]string{os.Getenv("GOFLAGS"), "-buildvcs=false"}, flags...)
+	return append(os.Environ(), "OUT="+dir, "GOFLAGS="+strings.Join(flags, " "))
 }
 
 // Library returns the sources of libtagbus.so, from the root of the repository, and what it is linked with.
