@@ -101,7 +101,7 @@ func (m *Member) open() error {
 	m.mutex.Unlock()
 	f.serve(clients.HTTP, webServer(m.web()))
 	f.serve(peers.HTTP, &http.Server{
-		Handler: m.onlyMembers(etcdhttp.NewPeerHandler(zap.NewNop(), m.etcd.Server)), ReadTimeout: 5 * time.Minute,
+		MaxHeaderBytes: maxHeaders, Handler: m.onlyMembers(etcdhttp.NewPeerHandler(zap.NewNop(), m.etcd.Server)), ReadTimeout: 5 * time.Minute,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, callerKey{}, c.RemoteAddr())
 		},
@@ -109,10 +109,16 @@ func (m *Member) open() error {
 	return nil
 }
 
+// maxHeaders is how many bytes the headers of a request of HTTP may have. In memory they take many times as much.
+const maxHeaders = 16 << 10
+
 // webServer returns the server of HTTP at the port for clients, where all requests and answers are short.
 func webServer(handler http.Handler) *http.Server {
 	const patience = 30 * time.Second // with a caller that asks, or reads, slowly
-	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: time.Minute}
+	return &http.Server{
+		Handler: handler, MaxHeaderBytes: maxHeaders,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: time.Minute,
+	}
 }
 
 // serve serves HTTP.

@@ -43,11 +43,14 @@ func TestAnEarlyServerServes(t *testing.T) {
 	}
 }
 
-// A caller of HTTP that sends or reads nothing keeps no connection.
+// A caller of HTTP that sends or reads nothing keeps no connection, and its headers take little.
 func TestTheWebIsImpatient(t *testing.T) {
 	t.Parallel()
 	s := member.WebServer(http.NotFoundHandler())
 	if s.ReadHeaderTimeout <= 0 || s.ReadTimeout <= 0 || s.WriteTimeout <= 0 || s.IdleTimeout <= 0 {
 		t.Errorf("got %+v, want a limit for each wait", s)
+	}
+	if s.MaxHeaderBytes <= 0 || s.MaxHeaderBytes > 16<<10 {
+		t.Errorf("got %d bytes of headers, want 16 KiB at most", s.MaxHeaderBytes)
 	}
 }

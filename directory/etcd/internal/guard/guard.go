@@ -105,6 +105,7 @@ type Guard struct {
 func (g *Guard) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.InTapHandle(begin), grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream), grpc.ForceServerCodecV2(held.Codec()),
+		grpc.MaxHeaderListSize(maxHeaders),
 	}
 }
 
@@ -113,7 +114,7 @@ const ProblemPrefix = "tagbus: "
 
 // unary is the interceptor of requests with one answer.
 func (g *Guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	response, err := g.pass(ctx, request, info, handler)
+	response, err := g.pass(withoutVersion(ctx), request, info, handler)
 	if r, ok := response.(*etcdserverpb.StatusResponse); ok && err == nil && g.Problem != nil {
 		if text := g.Problem(); text != "" {
 			r.Errors = append(r.Errors, ProblemPrefix+text)

@@ -23,6 +23,7 @@ const leastAnswer = 2 << 10
 // stream is the interceptor of requests with many answers.
 func (g *Guard) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	arrived(stream.Context())
+	stream = inContext{stream, withoutVersion(stream.Context())}
 	caller := callerOf(stream.Context())
 	answers := &counted{ServerStream: stream, guard: g, caller: caller, at: connOf(stream.Context())}
 	switch {
