@@ -8,7 +8,9 @@ import io
 import os
 import shutil
 import subprocess
-from typing import Any, List, Optional
+import tempfile
+from array import array
+from typing import IO, Any, List, Optional
 
 from . import _errors
 from ._batch import _frozen, _need_numpy
@@ -20,6 +22,9 @@ except ImportError:
     np = None  # type: ignore[assignment]
 
 
+_MOST = 64 << 10  # of a line of a gap, whose last cell is a text that may be long
+
+
 class Recorded:
     """Messages of a recording, in the order of time.
 
@@ -29,14 +34,26 @@ class Recorded:
       lost: how many messages the gaps in the recording stand for.
     """
 
-    def __init__(self, rows: List[List[str]], data: bytes, lost: int):
-        self.times = np.array([r[0].rstrip("Z") for r in rows], "datetime64[ns]")
-        self.tags = np.array([int(r[2], 16) for r in rows], np.uint64)
-        self.counters = np.array([int(r[5]) for r in rows], np.uint64)
-        self.status = np.array([int(r[6]) for r in rows], np.uint8)
-        self.sizes = np.array([int(r[7]) for r in rows], np.uint32)
-        self.lost = lost
-        self.page = _frozen(np.frombuffer(data, np.uint8))
+    def __init__(self, table: IO[str]):
+        times: List[str] = []
+        columns = tags, counters, status, sizes = array("Q"), array("Q"), array("B"), array("L")
+        data, self.lost = bytearray(), 0
+        for line in table:
+            kind = line.split(",", 2)[1]
+            if kind == "message":
+                # The data stands apart: a cell that csv takes has 128 KiB at most. Nothing follows it.
+                head, payload, *_ = line.rsplit(",", 4)
+                row = next(csv.reader([head]))
+                times.append(row[0].rstrip("Z"))
+                for column, cell in zip(columns, (int(row[2], 16), int(row[5]), int(row[6]), int(row[7]))):
+                    column.append(cell)
+                data += bytes.fromhex(payload)
+            elif kind == "gap":
+                self.lost += int(next(csv.reader([line[:_MOST]]))[9] or 0)
+        self.times = np.array(times, "datetime64[ns]")
+        self.tags, self.counters = np.array(tags, np.uint64), np.array(counters, np.uint64)
+        self.status, self.sizes = np.array(status, np.uint8), np.array(sizes, np.uint32)
+        self.page = _frozen(np.frombuffer(bytes(data), np.uint8))
         self.offsets = np.cumsum(self.sizes, dtype=np.int64) - self.sizes
 
     def __len__(self) -> int:
@@ -91,23 +108,17 @@ class Recording:
         for flag, value in (("--tags", tags), ("--from", start), ("--until", end)):
             if value is not None:
                 words.append(f"{flag}={tag_set(value) if flag == '--tags' else _time(value)}")
-        rows, data, lost = [], bytearray(), 0
-        with subprocess.Popen(
-            [*words, "--", *self._paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as p:
-            assert p.stdout is not None and p.stderr is not None
-            with io.TextIOWrapper(p.stdout, "utf-8", newline="") as table:
-                for row in csv.reader(table):
-                    if row[1] == "message":
-                        data += bytes.fromhex(row[8])
-                        row[8] = ""
-                        rows.append(row)
-                    elif row[1] == "gap":
-                        lost += int(row[9] or 0)
-            said = p.stderr.read().decode("utf-8", "replace")
-        if p.returncode != 0 and not (p.returncode == 1 and said.startswith("no message")):
-            raise _errors.Error(f"{' '.join(self._paths)} cannot be read: {said.strip()}")
-        return Recorded(rows, bytes(data), lost)
+        # What it says goes to a file: a pipe that is not read while the table is would stop it.
+        with tempfile.TemporaryFile() as said:
+            with subprocess.Popen([*words, "--", *self._paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said) as p:
+                assert p.stdout is not None
+                with io.TextIOWrapper(p.stdout, "utf-8", newline="\n") as table:
+                    recorded = Recorded(table)
+            said.seek(0)
+            text = said.read().decode("utf-8", "replace")
+        if p.returncode != 0 and not (p.returncode == 1 and text.startswith("no message")):
+            raise _errors.Error(f"{' '.join(self._paths)} cannot be read: {text.strip()}")
+        return recorded
 
 
 def _time(value: Any) -> str:

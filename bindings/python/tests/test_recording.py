@@ -43,6 +43,21 @@ def test_recording(recording):
         tagbus.Recording("nosuch.tbr").read()
 
 
+def test_large_messages(bus, folder, programs, tmp_path, monkeypatch):
+    """As large as no cell of csv may be."""
+    monkeypatch.setenv("TAGBUS_PROGRAM", str(BIN / "tagbus"))
+    file, sent = tmp_path / "large.tbr", np.random.default_rng(1).bytes(300_000)
+    with bus.publisher(1) as p:
+        recorder = programs.tool("tagbus", "record", "-q", "--bus", folder, "--count", 2, "1", file)
+        p.wait(timeout=60)
+        p.publish(1, sent)
+        p.publish(1, b"")
+    out, err = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, err
+    r = tagbus.Recording(file).read()
+    assert r.sizes.tolist() == [300_000, 0] and r.page.tobytes() == sent and r.counters.tolist() == [1, 2]
+
+
 def test_the_spectrum_of_a_recording(recording, programs):
     example = pathlib.Path(__file__).parents[1] / "examples" / "spectrum.py"
     p = programs.start(sys.executable, example, "--text", "--range", "0", "10000", "--bins", "10", recording, "1", env=dict(os.environ))

@@ -71,7 +71,7 @@ func (s *csvSink) begin(at time.Time, kind string, tag []byte, p *bus.Peer) {
 	if isNew {
 		cell := append(appendCell(nil, []byte(shown(p))), ',')
 		if p != nil {
-			cell = appendCell(cell, []byte(sanitize.Line(p.Instance)))
+			cell = appendCell(cell, []byte(sanitize.Cut(sanitize.Line(p.Instance), mostText))) // it is in each row
 		}
 		s.cells = append(s.cells, cell)
 	}

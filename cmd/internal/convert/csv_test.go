@@ -69,3 +69,14 @@ func TestTimesOfCSVHaveNineDigits(t *testing.T) {
 		t.Errorf("got status %d and %s", r.status, got)
 	}
 }
+
+// TestALongInstanceIsCut, as a few bytes of a recording would be a megabyte of each row.
+func TestALongInstanceIsCut(t *testing.T) {
+	b := newBed(t)
+	long := *alice
+	long.Instance = strings.Repeat("x", 1<<20)
+	b.record("run.tbr", 256, msg(10, &long, 1, 1, 0, ""), msg(20, &long, 1, 2, 0, ""))
+	if r := b.run("run.tbr", "--to", "csv", "--out", "-"); r.status != 0 || len(r.out) > 16<<10 {
+		t.Errorf("got status %d and %d bytes for two empty messages: %s", r.status, len(r.out), r.said)
+	}
+}
