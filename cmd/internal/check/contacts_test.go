@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
+	"tagbus/internal/testkit"
 	"tagbus/tags"
 )
 
@@ -23,27 +24,33 @@ func TestWhatIsConnectedToNothingIsNamed(t *testing.T) {
 		tag   tags.Tag
 		since time.Duration // ago
 		peers int           // that the publisher has beside those that it names
-		gone  bool
+		gone  string        // "TIME REASON": when it left the publisher, ago, and why; no reason: in order
 		known bool
 		want  string // level and id
 	}{
-		{"connected", directory.Subscriber, 1, time.Hour, 0, false, true, ""},
-		{"not connected", directory.Subscriber, 1, time.Hour, 0, false, false, "warning not-connected"},
-		{"not connected yet", directory.Subscriber, 1, time.Second, 0, false, false, "note not-connected"},
-		{"not connected, with a clock that is ahead", directory.Subscriber, 1, -time.Hour, 0, false, false, "warning not-connected"},
-		{"maybe connected", directory.Subscriber, 1, time.Hour, 1, false, false, ""},
-		{"gone, which others tell", directory.Subscriber, 1, time.Hour, 0, true, false, ""},
-		{"without a publisher", directory.Subscriber, 9, time.Hour, 0, false, false, "warning no-publisher"},
-		{"without a publisher yet", directory.Subscriber, 9, 50 * time.Second, 0, false, false, "note no-publisher"},
-		{"without a receiver", directory.Sender, 1, time.Hour, 0, false, false, "warning no-receiver"},
+		{"connected", directory.Subscriber, 1, time.Hour, 0, "", true, ""},
+		{"not connected", directory.Subscriber, 1, time.Hour, 0, "", false, "warning not-connected"},
+		{"not connected yet", directory.Subscriber, 1, time.Second, 0, "", false, "note not-connected"},
+		{"not connected, with a clock that is ahead", directory.Subscriber, 1, -time.Hour, 0, "", false, "warning not-connected"},
+		{"maybe connected", directory.Subscriber, 1, time.Hour, 1, "", false, ""},
+		{"gone, which the publisher tells", directory.Subscriber, 1, time.Hour, 0, "9m silent", false, ""},
+		{"gone for long", directory.Subscriber, 1, time.Hour, 0, "11m silent", false, "warning not-connected"},
+		{"left in order", directory.Subscriber, 1, time.Hour, 0, "1m", false, "warning not-connected"},
+		{"left just now", directory.Subscriber, 1, time.Hour, 0, "5s", false, ""},
+		{"left, and there is nothing for it any more", directory.Subscriber, 9, time.Hour, 0, "11m silent", false, "warning no-publisher"},
+		{"without a publisher", directory.Subscriber, 9, time.Hour, 0, "", false, "warning no-publisher"},
+		{"without a publisher yet", directory.Subscriber, 9, 50 * time.Second, 0, "", false, "note no-publisher"},
+		{"without a receiver", directory.Sender, 1, time.Hour, 0, "", false, "warning no-receiver"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now := time.Now()
-			answer := &state.State{Connected: test.peers}
-			if peer := []state.Peer{{Instance: "C"}}; test.gone {
-				answer.Gone = peer
+			answer := &state.State{Connected: test.peers, Time: now}
+			if ago, reason, _ := strings.Cut(test.gone, " "); ago != "" {
+				age, err := time.ParseDuration(ago)
+				testkit.Must(t, err)
+				answer.Gone = []state.Peer{{Instance: "C", Reason: reason, Ended: now.Add(-age)}}
 			} else if test.known {
-				answer.Peers, answer.Connected = peer, 1
+				answer.Peers, answer.Connected = []state.Peer{{Instance: "C"}}, 1
 			}
 			s := &seen{at: now, entries: make([]entrySeen, 1), us: us{expiry: time.Hour}}
 			s.entries[0].Entry = directory.Entry{Instance: "P", Name: "pub", Role: directory.Publisher, Tags: tags.Of(1)}

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"tagbus/bus/directory"
@@ -28,14 +29,15 @@ func judgeContacts(s *seen) []Finding {
 	for _, d := range s.dialers {
 		c := contacts.Of(&d)
 		f.denied(d, c.Denied)
+		lacking := slices.DeleteFunc(c.Lacking, func(r *overview.Row) bool { return slices.Contains(c.Missed, r) }) // which tell that themselves
 		switch {
 		case c.Unchecked:
 			unchecked++
-		case c.Gone: // that is told already
-		case len(c.Lacking) > 0:
+		case len(lacking) > 0:
 			l := levelAfter(dialing, s.at, &d)
 			f.of(&d, l, "not-connected", "look at its refused and lost lines, and run tagbus check on its host",
-				"it is not connected to %s, with tags that it wants", overview.NamesOf(c.Lacking))
+				"it is not connected to %s, with tags that it wants", overview.NamesOf(lacking))
+		case len(c.Missed) > 0:
 		case len(c.Untold) > 0: // it may be connected
 		case len(c.Connected) > 0:
 			if len(c.Denied) == 0 {

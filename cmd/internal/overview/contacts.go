@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -23,6 +24,7 @@ type Contacts struct {
 	rows    []Row
 	servers map[directory.Role][]int // places in rows
 	of      map[string]map[int]bool  // by client, rows: true: connected, false: it has gone from there
+	missed  map[string]map[int]bool  // by client, rows of Contact.Missed
 	denied  map[string][]Denial      // by client
 	budget  *tags.Budget             // of all calls of Of; beyond it they are Unchecked
 }
@@ -35,9 +37,12 @@ type Contact struct {
 
 	Denied []Denial // of those that it is connected to
 
-	Gone      bool // one says that it was connected, and is not any more
-	Unchecked bool // the tags of some are too complex to be compared
+	Missed    []*Row // those that miss it, as Missing has it, or that it has left so lately that it may be about to come back
+	Unchecked bool   // the tags of some are too complex to be compared
 }
+
+// comeBack is how long a client may need to come back to a publisher or receiver that it has left.
+const comeBack = 15 * time.Second
 
 // Denial is tags that a client wants to have of a publisher, or to send to a receiver, whose policy does not let it.
 type Denial struct {
@@ -48,7 +53,7 @@ type Denial struct {
 // NewContacts returns the contacts of the clients of some rows, which may be asked of while the rows
 // stay as they are. What a row says of its peers counts if it was asked for all of them.
 func NewContacts(rows []Row) *Contacts {
-	c := &Contacts{rows: rows, servers: make(map[directory.Role][]int), of: make(map[string]map[int]bool), denied: make(map[string][]Denial), budget: tags.NewBudget(contactWork)}
+	c := &Contacts{rows: rows, servers: make(map[directory.Role][]int), of: make(map[string]map[int]bool), missed: make(map[string]map[int]bool), denied: make(map[string][]Denial), budget: tags.NewBudget(contactWork)}
 	for i := range rows {
 		r := &rows[i]
 		if r.Entry.Role.IsClient() {
@@ -59,11 +64,18 @@ func NewContacts(rows []Row) *Contacts {
 			continue
 		}
 		for j := range r.State.Gone {
-			c.note(r.State.Gone[j].Instance, i, false)
+			p := &r.State.Gone[j]
+			note(c.of, p.Instance, i, false)
+			if !p.Ended.IsZero() && r.State.Time.Sub(p.Ended) < comeBack {
+				note(c.missed, p.Instance, i, true)
+			}
+		}
+		for _, p := range Missing(r.State) {
+			note(c.missed, p.Instance, i, true)
 		}
 		for j := range r.State.Peers {
 			p := &r.State.Peers[j]
-			c.note(p.Instance, i, true)
+			note(c.of, p.Instance, i, true)
 			if p.Denied != "" {
 				c.denied[p.Instance] = append(c.denied[p.Instance], Denial{r, p.Denied})
 			}
@@ -72,11 +84,11 @@ func NewContacts(rows []Row) *Contacts {
 	return c
 }
 
-func (c *Contacts) note(client string, row int, connected bool) {
-	if c.of[client] == nil {
-		c.of[client] = make(map[int]bool)
+func note(of map[string]map[int]bool, client string, row int, is bool) {
+	if of[client] == nil {
+		of[client] = make(map[int]bool)
 	}
-	c.of[client][row] = connected
+	of[client][row] = is
 }
 
 // Of returns how a client stands. What it wants of several counts once: one that is connected to
@@ -106,8 +118,8 @@ func (c *Contacts) Of(e *directory.Entry) (found Contact) {
 		case r.Entry.Role != server:
 		case connected:
 			found.Connected = append(found.Connected, r)
-		default:
-			found.Gone = true
+		case c.missed[e.Instance][i]:
+			found.Missed = append(found.Missed, r)
 		}
 	}
 	slices.SortFunc(found.Connected, func(a, b *Row) int { return cmp.Compare(a.Entry.Instance, b.Entry.Instance) })

@@ -5,6 +5,7 @@ package overview_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -25,7 +26,13 @@ func TestWhatAClientLacks(t *testing.T) {
 		return s
 	}
 	left := knows()
-	left.Gone = []state.Peer{{Instance: "gone"}}
+	left.Time = time.Now()
+	left.Gone = []state.Peer{
+		{Instance: "gone", Reason: "silent", Ended: left.Time.Add(-time.Minute)},
+		{Instance: "gone for long", Reason: "silent", Ended: left.Time.Add(-time.Hour)},
+		{Instance: "gone in order", Ended: left.Time.Add(-time.Minute)},
+		{Instance: "about to come back", Ended: left.Time.Add(-time.Second)},
+	}
 	partly := &state.State{Connected: 2, Peers: []state.Peer{{Instance: "other"}}}
 	contacts := overview.NewContacts([]overview.Row{
 		row("one", directory.Publisher, tags.Of(1), knows("all", "half", "twice")),
@@ -49,7 +56,7 @@ func TestWhatAClientLacks(t *testing.T) {
 		role                       directory.Role
 		wants                      tags.Set
 		connected, lacking, untold string
-		gone                       bool
+		missed                     string
 	}{
 		{client: "lonely", role: directory.Subscriber, wants: tags.Of(9)},
 		{client: "half", role: directory.Subscriber, wants: tags.Of(1, 2), connected: "one", lacking: "two"},
@@ -57,14 +64,17 @@ func TestWhatAClientLacks(t *testing.T) {
 		{client: "twice", role: directory.Subscriber, wants: tags.Of(1), connected: "one"},
 		{client: "none", role: directory.Subscriber, wants: tags.Of(1), lacking: "one again"},
 		{client: "may be", role: directory.Subscriber, wants: tags.Of(3, 4), untold: "silent crowded"},
-		{client: "gone", role: directory.Subscriber, wants: tags.Of(5), lacking: "left", gone: true},
+		{client: "gone", role: directory.Subscriber, wants: tags.Of(5), lacking: "left", missed: "left"},
+		{client: "gone for long", role: directory.Subscriber, wants: tags.Of(5), lacking: "left"},
+		{client: "gone in order", role: directory.Subscriber, wants: tags.Of(5), lacking: "left"},
+		{client: "about to come back", role: directory.Subscriber, wants: tags.Of(5), lacking: "left", missed: "left"},
 		{client: "sends", role: directory.Sender, wants: tags.Of(1, 9), connected: "receiver"},
 		{client: "sends not", role: directory.Sender, wants: tags.Of(1, 9), lacking: "receiver"},
 	} {
 		got := contacts.Of(&directory.Entry{Instance: test.client, Role: test.role, Tags: test.wants})
-		if names(got.Connected) != test.connected || names(got.Lacking) != test.lacking || names(got.Untold) != test.untold || got.Gone != test.gone || got.Unchecked {
-			t.Errorf("%s: got connected %q, lacking %q, untold %q, gone %v, unchecked %v, want %q, %q, %q, %v and false", test.client,
-				names(got.Connected), names(got.Lacking), names(got.Untold), got.Gone, got.Unchecked, test.connected, test.lacking, test.untold, test.gone)
+		if names(got.Connected) != test.connected || names(got.Lacking) != test.lacking || names(got.Untold) != test.untold || names(got.Missed) != test.missed || got.Unchecked {
+			t.Errorf("%s: got connected %q, lacking %q, untold %q, missed %q, unchecked %v, want %q, %q, %q, %q and false", test.client,
+				names(got.Connected), names(got.Lacking), names(got.Untold), names(got.Missed), got.Unchecked, test.connected, test.lacking, test.untold, test.missed)
 		}
 	}
 }
