@@ -27,6 +27,14 @@ var (
 	// follows: some are not found. It concerns those that announce something, too.
 	ErrCrowded = errors.New("directory: too many entries")
 
+	// ErrHidden is matched by a problem of a Directory with an entry, or some, that are there and
+	// not shown, or not with all that they announce: there may be a publisher that is not found.
+	ErrHidden = errors.New("directory: entry not shown")
+
+	// ErrHarmless is matched by a problem of a Directory that hides no entry: it finds changes
+	// later, or has found what is none.
+	ErrHarmless = errors.New("directory: harmless problem")
+
 	// ErrInvalidEntry is matched by every *FieldError.
 	ErrInvalidEntry = errors.New("directory: invalid entry")
 

@@ -7,8 +7,11 @@ package file
 import (
 	"errors"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
+	"tagbus/bus/directory"
 	"tagbus/internal/sanitize"
 )
 
@@ -96,6 +99,24 @@ func (e *PathError) Error() string {
 
 // Unwrap returns Err.
 func (e *PathError) Unwrap() error { return e.Err }
+
+// Is reports whether target is directory.ErrHidden and the error is about entries that are not shown, or
+// directory.ErrHarmless and it hides none.
+func (e *PathError) Is(target error) bool {
+	switch target {
+	case directory.ErrHidden:
+		return e.matches(ErrTooManyFiles, ErrTooLarge, ErrTooManyTags, ErrForeignOwner, ErrVersion, ErrDamaged) ||
+			strings.HasSuffix(e.Path, suffix) && e.matches(ErrUnreadable)
+	case directory.ErrHarmless: // programs of tagbus write nothing else
+		return e.matches(ErrLeftBehind, ErrNoNotifications, ErrName, ErrNotRegular)
+	}
+	return false
+}
+
+// matches reports whether Err is one of some.
+func (e *PathError) matches(some ...error) bool {
+	return slices.ContainsFunc(some, func(one error) bool { return errors.Is(e.Err, one) })
+}
 
 // hintFor says what to do about an error of the system.
 func hintFor(err error) string {

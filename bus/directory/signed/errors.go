@@ -8,6 +8,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/identity"
 	"tagbus/internal/sanitize"
+	"tagbus/tags"
 )
 
 // Errors of entries. They are inside a *RefusedError, except ErrNoRoom.
@@ -52,6 +53,8 @@ type RefusedError struct {
 	Instance string
 	Name     string
 	Host     string             // as the entry says, which is not proven if it is not signed
+	Role     directory.Role
+	Tags     tags.Set           // of the entry, as it says, that are not shown
 	Signer   identity.Principal // anonymous if it is not known
 	Partly   bool               // the entry is shown with those of its tags that may be, or without its ways
 	Err      error              // one of the errors above, wrapped, or an *identity.ChainError
@@ -77,9 +80,18 @@ func (e *RefusedError) Error() string {
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
+// Is reports whether target is directory.ErrHidden, or directory.ErrHarmless of an entry that is shown with all of its
+// tags.
+func (e *RefusedError) Is(target error) bool {
+	if e.Partly && e.Tags.IsEmpty() {
+		return target == directory.ErrHarmless
+	}
+	return target == directory.ErrHidden
+}
+
 // refused returns why an entry is not shown.
 func refused(e *directory.Entry, peer *identity.Peer, err error) *RefusedError {
-	r := &RefusedError{Instance: e.Instance, Name: e.Name, Host: e.Host, Err: err}
+	r := &RefusedError{Instance: e.Instance, Name: e.Name, Host: e.Host, Role: e.Role, Tags: e.Tags, Err: err}
 	if peer != nil {
 		r.Signer = peer.Principal
 	}

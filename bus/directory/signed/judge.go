@@ -120,7 +120,7 @@ func (d *Directory) judge(k *known) (shown directory.Entry, ok bool, why *Refuse
 	}
 	shown.Tags = may
 	why = refused(&k.entry, k.peer, d.notCovered(k.peer.Principal, action, mayNot))
-	why.Partly = !may.IsEmpty()
+	why.Tags, why.Partly = mayNot, !may.IsEmpty()
 	return shown, why.Partly, why
 }
 
@@ -130,7 +130,7 @@ func (k *known) withoutWays() *RefusedError {
 		return nil
 	}
 	why := refused(&k.entry, k.peer, k.ways)
-	why.Partly = true
+	why.Tags, why.Partly = tags.Set{}, true
 	return why
 }
 

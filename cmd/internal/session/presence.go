@@ -67,6 +67,9 @@ type standing struct{ owes, away bool }
 func (p *Presence) See(e bus.Event) (lastGone bool) {
 	p.Meet(e)
 	if e.Peer == nil {
+		if e.Kind == bus.Problem {
+			p.hide(e.Err)
+		}
 		return false
 	}
 	id := e.Peer.Instance

@@ -15,8 +15,9 @@ import (
 // Listed is what the directory has at the end of a run. The zero value is of a directory of which
 // nothing is known.
 type Listed struct {
-	entries []directory.Entry
-	silent  error // it has not answered once; nil: it has
+	entries  []directory.Entry
+	problems error
+	silent   error // it has not answered once; nil: it has
 }
 
 // ListedBy looks at a directory.
@@ -24,7 +25,7 @@ type Listed struct {
 //   - Blocks: as its List.
 func ListedBy(d directory.Directory) Listed {
 	entries, err := d.List()
-	l := Listed{entries: entries}
+	l := Listed{entries: entries, problems: err}
 	if s, ok := d.(directory.StatsReporter); ok && err != nil && s.Stats().LastContact.IsZero() {
 		l.silent = err
 	}
@@ -51,6 +52,8 @@ func (p *Presence) Settle(l Listed, ended time.Time) {
 		}
 	}
 	p.unreached = nil
+	p.hide(l.problems)
+	p.unread(l.problems)
 }
 
 // unanswered returns what a publisher of which nothing is known but its entry keeps back, or nil.
