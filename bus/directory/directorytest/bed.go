@@ -12,7 +12,7 @@ import (
 )
 
 // Patience is how long a test waits for what must come.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Entry returns a valid entry.
 func Entry(instance string, served ...tags.Tag) directory.Entry {

@@ -5,6 +5,7 @@ package cmd_test
 import (
 	"bufio"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -167,12 +168,16 @@ type server struct {
 // newServer returns one that does not run yet, at an address where nothing listens.
 func newServer(t *testing.T) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		// One that the system gives to none that asks for any: a server may be started late.
+		addr := "127.0.0.1:" + strconv.Itoa(30_000+rand.IntN(2_500))
+		if listener, err := net.Listen("tcp", addr); err == nil {
+			_ = listener.Close()
+			return &server{t, addr}
+		}
 	}
-	defer listener.Close()
-	return &server{t, listener.Addr().String()}
+	t.Fatal("got no port that is free, want one")
+	return nil
 }
 
 func startServer(t *testing.T) *server {
