@@ -40,8 +40,9 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 	}
 	stands := overview.NewContacts(o.Rows).Of(e)
 	unasked := unaskedError(stands.Untold)
-	if o.Problem != nil && len(stands.Connected) == 0 { // what it wants may be among what is not read
-		unasked = errors.Join(unasked, fmt.Errorf("the directory is not read whole: %w", l.env.Problem(o.Problem)))
+	incomplete := directory.Incomplete(o.Problem)
+	if incomplete != nil && len(stands.Connected) == 0 { // what it wants may be among what is not read
+		unasked = errors.Join(unasked, fmt.Errorf("the directory is not read whole: %w", l.env.Problem(incomplete)))
 	}
 	links := linksTo(o, e.Instance)
 	if len(links) > 0 && !links[0].Gone {
@@ -74,7 +75,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 	p.head(name(e.Name, e.Instance), overview.RoleOf(e), e.Host, e.PID)
 	p.say("instance", "%s", e.Instance)
 	p.clientEntry(e, o.Time)
-	p.contact(e, &stands, o.Problem == nil)
+	p.contact(e, &stands, incomplete == nil)
 	return unasked
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -38,12 +39,10 @@ const (
 // that have lost messages for the rest.
 func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err error) {
 	o := w.Look(ctx, nil, state.Question{}, r.env.Timeout)
-	switch {
-	case o.Problem != nil && len(o.Rows) == 0:
+	if o.Problem != nil && len(o.Rows) == 0 {
 		return f, r.env.Problem(o.Problem)
-	case o.Problem != nil:
-		f.note("the directory is not read whole: %s", cli.Text(o.Problem))
 	}
+	f.noteDirectory(o)
 	f.noteDead(o)
 	all, silent, unanswered := len(o.Rows), f.noteSilent(o, 0), tool.Unanswered(o, nil)
 	lossy := make(map[string]bool)
@@ -54,11 +53,15 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 	}
 	if len(lossy) > 0 {
 		keep := func(e *directory.Entry) bool { return lossy[e.Instance] }
-		o = w.Look(ctx, keep, r.question(len(lossy)), r.env.Timeout)
-		silent = f.noteSilent(o, silent)
-		unanswered = errors.Join(unanswered, tool.Unanswered(o, nil))
-		r.take(&f, o)
-		f.noteCutOff(o)
+		more := w.Look(ctx, keep, r.question(len(lossy)), r.env.Timeout)
+		if unanswered == nil {
+			f.noteDirectory(more)
+		}
+		silent = f.noteSilent(more, silent)
+		unanswered = errors.Join(unanswered, tool.Unanswered(more, nil))
+		more.Rows = answered(more.Rows, slices.DeleteFunc(o.Rows, func(row overview.Row) bool { return !lossy[row.Entry.Instance] }))
+		r.take(&f, more)
+		f.noteCutOff(more)
 	}
 	if silent > maxSilent {
 		f.note("nor could %s", units.FormatNumber(silent-maxSilent, "other"))
@@ -74,6 +77,29 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 	}
 	f.where = fmt.Sprintf("%d of %s in %s asked", all-silent, units.FormatNumber(all, "entry"), r.env.Bus)
 	return f, nil
+}
+
+// answered returns the rows of a look that have answers, and of those that have none, or are not listed any more, those of
+// the look before: what was lost does not come back when the publisher ends.
+func answered(now, before []overview.Row) []overview.Row {
+	now = slices.DeleteFunc(now, func(row overview.Row) bool { return row.State == nil })
+	known := make(map[string]bool, len(now))
+	for i := range now {
+		known[now[i].Entry.Instance] = true
+	}
+	for _, row := range before {
+		if !known[row.Entry.Instance] {
+			now = append(now, row)
+		}
+	}
+	return now
+}
+
+// noteDirectory notes that a look may lack programs.
+func (f *found) noteDirectory(o overview.Overview) {
+	if problem := directory.Incomplete(o.Problem); problem != nil {
+		f.note("the directory is not read whole: %s", cli.Text(problem))
+	}
 }
 
 // question returns what so many instances are asked.

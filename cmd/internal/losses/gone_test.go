@@ -5,6 +5,9 @@
 package losses
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +15,11 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/overview/overviewtest"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/testkit"
 )
 
 // TestUnconfirmedMessagesAreShown: "no losses" was said of 6,176 unconfirmed messages.
@@ -103,6 +108,56 @@ func TestAnAnswerThatLacksIsNoSuccess(t *testing.T) {
 	f.entries = f.entries[:1]
 	if _, notes, err = run(t, Command{Sort: "count"}, false, 0, f, a); err != nil || !strings.HasPrefix(notes, "no losses: ") {
 		t.Errorf("if all answer: got %q and %v", notes, err)
+	}
+}
+
+// TestADirectoryThatIsNotReadWholeIsNoSuccess: "no losses" and status 0 were said of a bus whose directory hid a publisher.
+func TestADirectoryThatIsNotReadWholeIsNoSuccess(t *testing.T) {
+	f := &folder{entries: []directory.Entry{entry("P1aaaaaaaa", "det", directory.Publisher)}, err: errors.New("the entry of X1 is not used")}
+	a := answers{"P1aaaaaaaa": {Role: state.Publisher, Sending: new(state.Sending)}}
+	_, notes, err := run(t, Command{Sort: "count"}, false, 0, f, a)
+	if tool.Code(err) != 1 || !strings.Contains(notes, "the directory is not read whole: the entry of X1 is not used") || !strings.Contains(notes, "no losses are known, which is not all: ") {
+		t.Errorf("got %q and %v, want the problem and status 1", notes, err)
+	}
+	f.err = fmt.Errorf("%w: a stray file", directory.ErrHarmless)
+	if _, notes, err = run(t, Command{Sort: "count"}, false, 0, f, a); err != nil || !strings.HasPrefix(notes, "no losses: ") {
+		t.Errorf("a problem that hides nothing: got %q and %v", notes, err)
+	}
+}
+
+// leaving is a directory that has lost its entries, or does not answer, when it is looked at once more.
+type leaving struct {
+	folder
+	looks int
+	err   error
+}
+
+func (l *leaving) List() ([]directory.Entry, error) {
+	if l.looks++; l.looks > 1 {
+		return nil, l.err
+	}
+	return l.folder.List()
+}
+
+// TestLossesStayKnown: what a publisher has told at the first look was forgotten if it ended, or the directory was away, at the
+// second one.
+func TestLossesStayKnown(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		err    error
+		status int
+	}{{"it has ended", nil, 0}, {"the directory is away", errors.New("away"), 1}} {
+		d := &leaving{folder: folder{entries: []directory.Entry{entry("P1aaaaaaaa", "det", directory.Publisher)}}, err: test.err}
+		out := new(narrow)
+		r := &reporter{Command: &Command{Sort: "count"}, env: &tool.Env{
+			Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Second}, Streams: cli.Streams{Out: out, Err: new(bytes.Buffer)},
+		}}
+		w := overview.New(d, answers{"P1aaaaaaaa": {Role: state.Publisher, Losses: full(1234, day(0, 1), day(0, 9))}})
+		all, err := r.ask(t.Context(), w)
+		testkit.Must(t, err)
+		if err = r.show(out, all); tool.Code(err) != test.status || !strings.Contains(out.String(), "1,234") {
+			t.Errorf("%s: got %v and %q, want 1,234 lost and status %d", test.name, err, out.String(), test.status)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package overview_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,5 +74,18 @@ func TestAClientWithoutAConnectionIsKnown(t *testing.T) {
 	}
 	if maybe.State != nil || maybe.Err == nil || maybe.Err.Error() != "it serves no state, and "+overview.NamesOf([]*overview.Row{&silent})+" could not be asked for all its peers" {
 		t.Errorf("got %+v (%v), want that it is not known", maybe.State, maybe.Err)
+	}
+}
+
+// TestWhatTheDirectoryHidesMayBeConnected: of a client of a publisher whose entry is refused it was said that it is connected to
+// nothing, and has lost nothing.
+func TestWhatTheDirectoryHidesMayBeConnected(t *testing.T) {
+	o := overview.Overview{
+		Rows:    []overview.Row{{Entry: directory.Entry{Instance: "lonely", Role: directory.Subscriber, Tags: tags.Of(9)}, Err: errors.New("no monitor")}},
+		Problem: errors.New("the entry of X is not used"),
+	}
+	o.Unconnected()
+	if r := o.Rows[0]; r.State != nil || r.Err == nil || !strings.Contains(r.Err.Error(), "the directory is not read whole: the entry of X is not used") {
+		t.Errorf("got %+v (%v), want that it is not known", r.State, r.Err)
 	}
 }

@@ -169,7 +169,7 @@ func NamesOf(rows []*Row) string {
 // Unconnected completes, behind Clients, the rows of clients that no publisher or receiver is
 // connected to: with what is remembered of them, or with why that is not known.
 func (o *Overview) Unconnected() {
-	c := NewContacts(o.Rows)
+	c, incomplete := NewContacts(o.Rows), directory.Incomplete(o.Problem)
 	for i := range o.Rows {
 		r := &o.Rows[i]
 		if !r.Entry.Role.IsClient() || r.State != nil || r.Entry.Monitor.IsValid() {
@@ -178,6 +178,8 @@ func (o *Overview) Unconnected() {
 		switch stands := c.Of(&r.Entry); {
 		case len(stands.Untold) > 0:
 			r.Err = fmt.Errorf("it serves no state, and %s could not be asked for all its peers", NamesOf(stands.Untold))
+		case incomplete != nil && len(stands.Connected) == 0:
+			r.Err = fmt.Errorf("it serves no state, and what it is connected to may be hidden: the directory is not read whole: %w", incomplete)
 		case !stands.Unchecked:
 			s := c.remembered(r.Entry.Instance)
 			s.Role, s.Instance, s.Name, s.Host, s.PID, s.Since = RoleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID, r.Entry.Since

@@ -155,6 +155,9 @@ func (r *run) counted(ctx context.Context) error {
 		return nil
 	}
 	r.looked = true
+	if problem := directory.Incomplete(o.Problem); problem != nil {
+		r.note("the directory is not read whole: %s", cli.Text(problem))
+	}
 	r.lacks = [2]error{r.lacks[1], tool.Unanswered(o, serves)}
 	dead := tool.DeadLines(o, serves)
 	for _, line := range dead {

@@ -26,6 +26,7 @@ type folder struct {
 	directory.Directory
 	entries []directory.Entry
 	away    func() bool // nil: never
+	problem error
 }
 
 var errAway = errors.New("directory: away")
@@ -34,7 +35,7 @@ func (f *folder) List() ([]directory.Entry, error) {
 	if f.away != nil && f.away() {
 		return nil, errAway
 	}
-	return f.entries, nil
+	return f.entries, f.problem
 }
 
 // steady are instances that publish 0x100 with so many messages of 1,000 bytes a second, and
@@ -110,6 +111,20 @@ func TestADirectoryThatIsAwayForAWhileEndsNoRates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRatesLackWhatTheDirectoryHides: half of the rate of a bus was shown, without a word.
+func TestRatesLackWhatTheDirectoryHides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &folder{entries: []directory.Entry{{Instance: "A1", Name: "felix-07", Tags: tags.Of(0x100)}}, problem: errors.New("the entry of X is not used")}
+		var o, n bytes.Buffer
+		e := &tool.Env{Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Second}, Streams: cli.Streams{Out: &o, Err: &n}}
+		f := &Flags{Tags: tags.Of(0x100), Window: time.Second, Count: 2}
+		r := &run{Flags: f, env: e, watcher: overview.New(d, steady{"A1": 1000}), out: newPrinter(e, false, false, 0), said: make(map[string]bool)}
+		if err := r.count(t.Context()); tool.Code(err) != 1 || strings.Count(n.String(), "the directory is not read whole: the entry of X is not used") != 1 {
+			t.Errorf("got %v and notes %q, want the problem once, and status 1", err, n.String())
+		}
+	})
 }
 
 func TestRatesAreThoseOfTheCounters(t *testing.T) {

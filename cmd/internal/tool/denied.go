@@ -31,12 +31,15 @@ func denied(err error) bool {
 	return errors.Is(err, observer.ErrDenied) || errors.Is(err, observer.ErrRefused) || session.Denied(err)
 }
 
-// Unanswered returns a *StatusError if a program has not told what it knows, whatever the reason, or
-// has gone without a word: sums over a bus lack what it knows, and do not stand for the bus. A
-// program that is too old to tell counts as one that has nothing to tell.
+// Unanswered returns a *StatusError if a program has not told what it knows, whatever the reason, has gone without
+// a word, or may be missing in what the directory shows: sums over a bus lack what it knows, and do not stand for the
+// bus. A program that is too old to tell counts as one that has nothing to tell.
 //
 //   - keep: which of the dead count; nil: all.
 func Unanswered(o overview.Overview, keep func(*directory.Entry) bool) error {
+	if directory.Incomplete(o.Problem) != nil {
+		return &StatusError{cli.ExitFailed}
+	}
 	for i := range o.Rows {
 		if r := &o.Rows[i]; r.State == nil && !errors.Is(r.Err, observer.ErrNotObservable) {
 			return &StatusError{cli.ExitFailed}
