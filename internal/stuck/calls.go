@@ -105,7 +105,8 @@ func LoadX509KeyPairAside(cert, key string) (tls.Certificate, error) {
 // that is renewed needs no restart, and the last one is shown if they cannot be used, since they may be about to be
 // replaced.
 //
-//   - Blocks: the result, for Patience, if their file system does not answer: the last one is shown then.
+//   - Blocks: the result, for Patience, if their file system does not answer: the last one is shown then, and at once as
+//     long as that lasts, or each connection that is tried would leave a thread behind.
 func ClientCertificate(cert, key string) (func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
 	first, err := LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -113,12 +114,16 @@ func ClientCertificate(cert, key string) (func(*tls.CertificateRequestInfo) (*tl
 	}
 	var last atomic.Pointer[tls.Certificate]
 	last.Store(&first)
+	var reading atomic.Bool
 	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		Await(func() {
-			if pair, err := LoadX509KeyPairAside(cert, key); err == nil {
-				last.Store(&pair)
-			}
-		})
+		if reading.CompareAndSwap(false, true) {
+			Await(func() {
+				defer reading.Store(false)
+				if pair, err := LoadX509KeyPairAside(cert, key); err == nil {
+					last.Store(&pair)
+				}
+			})
+		}
 		return last.Load(), nil
 	}, nil
 }

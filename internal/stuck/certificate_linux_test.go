@@ -48,6 +48,13 @@ func TestClientCertificate(t *testing.T) {
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v, want some seconds", took)
 	}
+	before := runtime.NumGoroutine()
+	for range 3 {
+		wants("renewed")
+	}
+	if now := runtime.NumGoroutine(); now > before {
+		t.Errorf("got %d goroutines more, want none: each leaves a thread behind", now-before)
+	}
 	for isWaitedFor(cert) { // by more than one, of which each is to end
 		writer, err := os.OpenFile(cert, os.O_RDWR, 0)
 		testkit.Must(t, err)

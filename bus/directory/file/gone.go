@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math/bits"
+	"os"
 	"slices"
 	"time"
 )
@@ -228,23 +229,30 @@ type half struct {
 	since time.Time // it has had the stamp
 }
 
-// collectTemporary removes a file that a program left half written. One that was only
-// stopped for so long writes it again.
-func (s *scanner) collectTemporary(f *folder, name string, halves map[string]half) {
-	stamp, err := f.stamped(name)
-	if err != nil {
-		return
-	}
-	h, known := s.halves[name]
-	if !known || h.stamp != stamp {
-		h = half{stamp, s.last}
-	}
-	if stamp.age() >= s.d.config.CollectAfter || s.last.Sub(h.since) >= s.d.config.CollectAfter {
-		if f.remove(name) == nil {
-			return
+// collectTemporaries removes the files that programs left half written: those that were written long before the newest
+// file of the folder, and those that have not changed while this one looked. The clock of this host decides nothing: it
+// may be ahead, and the file that of a program that writes it now. One that was only stopped for so long writes it again.
+func (s *scanner) collectTemporaries(f *folder, entries []os.DirEntry) {
+	after, halves := s.d.config.CollectAfter, make(map[string]half)
+	for _, entry := range entries {
+		name := entry.Name()
+		if !isTemporary(name) {
+			continue
+		}
+		stamp, err := f.stamped(name)
+		if err != nil {
+			continue
+		}
+		h, known := s.halves[name]
+		if !known || h.stamp != stamp {
+			h = half{stamp, s.last}
+		}
+		if (s.newest.Sub(stamp.written()) >= after || s.last.Sub(h.since) >= after) && f.remove(name) == nil {
+			continue
+		}
+		if len(halves) < s.d.config.MaxFiles {
+			halves[name] = h
 		}
 	}
-	if len(halves) < s.d.config.MaxFiles {
-		halves[name] = h
-	}
+	s.halves = halves
 }

@@ -16,6 +16,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
+	"tagbus/internal/testkit"
 )
 
 // endedOnce runs a process to its end.
@@ -165,5 +166,21 @@ func TestDirectory_removesFilesOfEndedPublishersWhenOld(t *testing.T) {
 				t.Errorf("got there %t, want %t", there, test.there)
 			}
 		})
+	}
+}
+
+// A reader whose clock is ahead of that of the file system took the file that a publisher was writing for one that was left
+// behind: that could not announce itself.
+func TestDirectory_aClockThatIsAheadRemovesNothing(t *testing.T) {
+	folder := t.TempDir()
+	now := time.Now().Add(-time.Hour) // by the clock of the file system
+	announce(t, open(t, folder, manual), entry("a", 1))
+	write(t, folder, ".writing.tmp", nil)
+	for _, name := range []string{"a.jsonl", ".writing.tmp"} {
+		testkit.Must(t, os.Chtimes(filepath.Join(folder, name), now, now))
+	}
+	want(t, watch(t, open(t, folder, manual)), directory.Appeared, "a")
+	if _, err := os.Stat(filepath.Join(folder, ".writing.tmp")); err != nil {
+		t.Errorf("got %v, want the file that is being written", err)
 	}
 }

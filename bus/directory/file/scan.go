@@ -25,11 +25,10 @@ func (s *scanner) candidates(f *folder, entries []os.DirEntry, listed bool) map[
 	if !listed {
 		return result
 	}
-	strange, halves := make(map[string]struct{}), make(map[string]half)
+	strange := make(map[string]struct{})
 	for _, entry := range entries {
 		name := entry.Name()
 		if isTemporary(name) {
-			s.collectTemporary(f, name, halves)
 			continue
 		}
 		instance, err := instanceOf(name)
@@ -49,7 +48,7 @@ func (s *scanner) candidates(f *folder, entries []os.DirEntry, listed bool) map[
 			s.d.feed.Report(name, nil)
 		}
 	}
-	s.strange, s.halves = strange, halves
+	s.strange = strange
 	return result
 }
 

@@ -220,6 +220,9 @@ func (s *scanner) look(how look) {
 	left := 0
 	s.spare = nil
 	order, written := s.order(f, candidates)
+	if how.list {
+		s.collectTemporaries(f, entries)
+	}
 	for _, instance := range order {
 		if s.sources[instance] != nil || s.makeRoom(written[instance]) {
 			s.one(f, instance, candidates[instance], elapsed, how.read)

@@ -52,7 +52,7 @@ var (
 type RefusedError struct {
 	Instance string
 	Name     string
-	Host     string             // as the entry says, which is not proven if it is not signed
+	Host     string // as the entry says, which is not proven if it is not signed
 	Role     directory.Role
 	Tags     tags.Set           // of the entry, as it says, that are not shown
 	Signer   identity.Principal // anonymous if it is not known
