@@ -42,6 +42,8 @@ func (a *addresses) Addresses() ([]netip.Addr, error) {
 	return a.all, a.err
 }
 
+func (a *addresses) All() ([]netip.Addr, error) { return a.Addresses() }
+
 func (a *addresses) Watch() (changed <-chan struct{}, stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

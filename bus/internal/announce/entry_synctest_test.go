@@ -78,10 +78,13 @@ func (p pinned) OnProblem(report func(error)) { p.problem = report }
 type changingHost struct {
 	changed chan struct{}
 	all     []netip.Addr
+	more    []netip.Addr // that others had better not dial
 	watched int
 }
 
 func (h *changingHost) Addresses() ([]netip.Addr, error) { return h.all, nil }
+
+func (h *changingHost) All() ([]netip.Addr, error) { return slices.Concat(h.all, h.more), nil }
 
 func (h *changingHost) Watch() (<-chan struct{}, func()) {
 	h.watched++
@@ -220,6 +223,20 @@ func TestEntry_anAnnouncedAddressLeaves(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEntry_anAnnouncedAddressIsNotTheBestAnyMore: it was said to have left the host.
+func TestEntry_anAnnouncedAddressIsNotTheBestAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := start(t, fixed, "10.9.0.1")
+		defer x.stop(t)
+		x.host.more = []netip.Addr{netip.MustParseAddr("10.9.0.1")}
+		x.host.become("10.9.0.77")
+		x.wantTold(t)
+		x.host.more = nil
+		x.host.become("10.9.0.77")
+		x.wantTold(t, "announce.Gone{10.9.0.1:7000 false 0s}")
+	})
 }
 
 // TestEntry_whatIsWrongWithIt is told, and noted until the end.

@@ -99,7 +99,7 @@ func watch(host hostaddr.Host, r advertise.Reach, tell func(News)) (end func()) 
 	if len(announced) == 0 {
 		return func() {} // Follow announces what the host has
 	}
-	all, err := host.Addresses()
+	all, err := host.All()
 	had := slices.DeleteFunc(announced, func(a netip.AddrPort) bool { return a.Addr().IsLoopback() || !has(all, a) })
 	if err != nil || len(had) == 0 {
 		return func() {}
@@ -115,7 +115,7 @@ func watch(host hostaddr.Host, r advertise.Reach, tell func(News)) (end func()) 
 				return
 			case <-changed:
 			}
-			if all, err := host.Addresses(); err == nil {
+			if all, err := host.All(); err == nil {
 				tellMissing(had, all, gone, tell)
 			}
 		}

@@ -29,6 +29,11 @@ type Host interface {
 	// Errors: those of the system.
 	Addresses() ([]netip.Addr, error)
 
+	// All returns those that this host has now: of which others had better dial another one, too.
+	//
+	// Errors: those of the system.
+	All() ([]netip.Addr, error)
+
 	// Watch returns what has a token once the addresses have changed, until stop. The first
 	// one comes soon: they may have changed before.
 	Watch() (changed <-chan struct{}, stop func())
@@ -67,6 +72,17 @@ func (w *Watcher) Addresses() ([]netip.Addr, error) {
 		return slices.Clone(told), nil
 	}
 	return w.see()
+}
+
+// All implements Host.
+func (w *Watcher) All() (all []netip.Addr, err error) {
+	list, err := w.list()
+	for _, a := range list {
+		if a.Up && !a.Tentative {
+			all = append(all, a.Prefix.Addr().Unmap().WithZone(""))
+		}
+	}
+	return all, err
 }
 
 // see lists the addresses of now.

@@ -106,6 +106,18 @@ func watch(t *testing.T, w *hostaddr.Watcher) <-chan struct{} {
 	return changed
 }
 
+// TestWhatIsNotSelectedIsThere: an address that others had better not dial is one of the host.
+func TestWhatIsNotSelectedIsThere(t *testing.T) {
+	off := on("eth1", "10.9.0.2/24")
+	off.Up = false
+	_, w := newSystem(on("eth0", "10.9.0.1/24"), on("eth0", "169.254.3.4/16"), off)
+	selected, err1 := w.Addresses()
+	all, err2 := w.All()
+	if fmt.Sprint(selected) != "[10.9.0.1]" || fmt.Sprint(all) != "[10.9.0.1 169.254.3.4]" || err1 != nil || err2 != nil {
+		t.Errorf("got %v and %v (%v, %v), want 10.9.0.1, and 169.254.3.4 among all", selected, all, err1, err2)
+	}
+}
+
 func TestAChangeIsTold(t *testing.T) {
 	lo, old, later := on("lo", "127.0.0.1/8"), on("eth0", "10.9.0.1/24"), on("eth0", "10.9.0.77/24")
 	tests := []struct {
