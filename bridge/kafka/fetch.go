@@ -277,6 +277,10 @@ func (f *fetcher) store(p *kmsg.FetchResponseTopicPartition, c *cursor) error {
 	if f.committed {
 		opts.IsolationLevel = kgo.ReadCommitted()
 	}
+	var first int
+	if p.RecordBatches, first = spare(p.RecordBatches, unpacked*int64(f.bytes)); first > mostBatch {
+		return refuse("topic %s, partition %d, from offset %d: a batch of %d records, of which a bridge makes none: at most %d are read", c.topic.name, c.partition, c.next, first, mostBatch)
+	}
 	decompressor, _ := f.client.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the one with the limit
 	read, next := kgo.ProcessFetchPartition(opts, p, &unpacker{decompressor, unpacked * int64(f.bytes)}, nil)
 	if read.Err != nil && !errors.Is(read.Err, errUnpacked) {

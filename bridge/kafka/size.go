@@ -3,7 +3,9 @@
 package kafka
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -48,3 +50,41 @@ func (u *unpacker) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byt
 // batchBytes is how much a batch may have that the brokers keep compressed, as their owner may set a topic. One of a bridge has
 // mostRecord at most.
 const batchBytes = 2 * mostRecord
+
+// mostBatch is how many records a batch may have; those of a bridge have fewer, as it never has more on their way.
+const mostBatch = 1 << 17
+
+// recordBytes is about what a record takes in memory besides its bytes, which may be ten.
+const recordBytes = 200
+
+// Places in a batch: of its length, which does not count what is before it and itself, of its format, and of its number
+// of records. Older formats have another head, and no number.
+const (
+	lengthAt, formatAt, countAt, headBytes = 8, 16, 57, 61
+
+	format = 2
+)
+
+// spare returns the first batches of an answer, of which the records take so many bytes at most, or the first one alone, and
+// how many records the first one has: more than mostBatch are not to be read. It has an eye on nothing else.
+func spare(batches []byte, bytes int64) (some []byte, first int) {
+	for at := 0; at+headBytes <= len(batches); {
+		batch := batches[at:]
+		size := lengthAt + 4 + int64(binary.BigEndian.Uint32(batch[lengthAt:]))
+		if size > int64(len(batch)) { // the last one, which is cut
+			break
+		}
+		if batch[formatAt] == format {
+			count := int64(binary.BigEndian.Uint32(batch[countAt:]))
+			bytes -= recordBytes * count
+			switch {
+			case at == 0:
+				first = int(min(count, math.MaxInt32))
+			case bytes < 0 || count > mostBatch:
+				return batches[:at], first
+			}
+		}
+		at += int(size)
+	}
+	return batches, first
+}
