@@ -153,3 +153,7 @@ func FilesWait() bool {
 	defer foreign.mu.Unlock()
 	return len(foreign.waiting) > 0
 }
+
+// Strangers returns how many accepted endpoints have not introduced themselves. Threads: the loop, or any while the loop
+// waits for it.
+func Strangers(b netio.Backend) int { return b.(*backend).strangers.Len() }

@@ -81,12 +81,16 @@ func isForeign(fd int) bool {
 // maxCloseReads is how many messages closeSocket reads.
 const maxCloseReads = 16
 
-// closeSocket closes a socket to which a peer may have written. It does not wait.
+// closeSocket closes a socket to which a peer may have written. It does not wait. What lies in it when many files wait to be
+// closed takes no descriptors: it is closed as a whole, behind these.
 func closeSocket(fd int) {
 	_ = unix.Shutdown(fd, unix.SHUT_RD) // from here on nothing comes
 	var junk [256]byte
 	var control rightsBuffer
 	for range maxCloseReads {
+		if foreign.full() {
+			break
+		}
 		n, m, _, errno := receive(fd, junk[:], &control)
 		if m > 0 {
 			discard(rights(control[:m]))
@@ -96,6 +100,7 @@ func closeSocket(fd int) {
 			return
 		}
 	}
+	_ = unix.Shutdown(fd, unix.SHUT_RDWR) // which the peer sees
 	foreign.close(fd)
 }
 
@@ -103,7 +108,7 @@ const (
 	// maxClosers is how many files are being closed at once.
 	maxClosers = 4
 
-	// maxForeign is how many files may wait for that before no connection is accepted that
+	// maxForeign is how many files may wait for that before no connection is accepted, and none that was is let in, that
 	// could bring more.
 	maxForeign = 64
 )

@@ -7,6 +7,8 @@ package shm_test
 import (
 	"errors"
 	"net"
+	"os"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -142,6 +144,58 @@ func TestFilesThatCannotBeClosed(t *testing.T) {
 		waits.Close()
 	})
 	s.isWell(t)
+}
+
+// TestFilesThatCannotBeClosed_fromOthers: those that were connected before bring no more of them, in whatever they have sent.
+func TestFilesThatCannotBeClosed_fromOthers(t *testing.T) {
+	netiotest.CheckLeaks(t)
+	s := serve(t, shm.Config{}, netio.Params{})
+	t.Run("passed", func(t *testing.T) { // the end of which closes the other ends
+		const others, messages, each = 2, 10, 100
+		nothing, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		testkit.Must(t, err)
+		defer unix.Close(nothing) //nolint:errcheck // nothing is lost
+		var peers []*shm.Peer
+		for range others {
+			peers = append(peers, s.connect(t))
+		}
+		backendtest.WaitFor(t, s.b.Loop(), "strangers", func() bool { return shm.Strangers(s.b) == others })
+		var files []int
+		for range 80 {
+			files = append(files, within(t, lingering(t)))
+		}
+		p := s.connect(t)
+		onLoop(t, s.b.Loop(), func() {
+			testkit.Must(t, p.Say(p.Greeting(0), files...))
+			for _, fd := range files {
+				_ = unix.Close(fd)
+			}
+		})
+		p.Closed()
+		before := descriptors(t)
+		onLoop(t, s.b.Loop(), func() {
+			for _, p := range peers {
+				for range messages {
+					testkit.Must(t, p.Say([]byte("x"), slices.Repeat([]int{nothing}, each)...))
+				}
+			}
+		})
+		for _, p := range peers {
+			p.Closed()
+		}
+		if more := descriptors(t) - before; more > each {
+			t.Errorf("got %d descriptors of %d files that %d strangers have passed, want a few", more, others*messages*each, others)
+		}
+	})
+	s.isWell(t)
+}
+
+// descriptors returns how many this process has.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	testkit.Must(t, err)
+	return len(all)
 }
 
 // within returns a socket in which a file lies unread.

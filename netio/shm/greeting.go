@@ -105,8 +105,11 @@ func sendGreeting(fd int, g *greeting, files ...int) error {
 // receiveGreeting receives a greeting and its files, which are the caller's to close.
 //
 // Errors: unix.EAGAIN if it has not come; unix.EMFILE if the process has no descriptors
-// for its files; ErrHandshake, wrapped; the system's. With an error there are no files.
+// for its files; errForeign; ErrHandshake, wrapped; the system's. With an error there are no files.
 func receiveGreeting(fd int) (g greeting, files []int, err error) {
+	if foreign.full() {
+		return g, nil, errForeign
+	}
 	var b [greetingBytes]byte
 	var control rightsBuffer
 	n, m, flags, errno := receive(fd, b[:], &control)

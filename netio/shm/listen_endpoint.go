@@ -103,11 +103,11 @@ func (l *listenEndpoint) accept() {
 		return
 	}
 	b := l.backend
-	if foreign.full() {
-		l.rest(errForeign)
-		return
-	}
 	for range b.config.acceptBudget {
+		if foreign.full() {
+			l.rest(errForeign)
+			return
+		}
 		if reached, waits := headroom.Keeps(l.fd); reached {
 			if waits {
 				l.shed()

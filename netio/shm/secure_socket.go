@@ -33,8 +33,11 @@ type socket struct {
 func (c *socket) Read(p []byte) (int, error) {
 	for {
 		n, err := c.do(func(fd int) (int, error) {
-			if c.room == 0 {
+			switch {
+			case c.room == 0:
 				return 0, mutual.ErrLongHandshake
+			case foreign.full():
+				return 0, errForeign
 			}
 			var control rightsBuffer
 			n, m, _, errno := receive(fd, p[:min(len(p), c.room)], &control)
