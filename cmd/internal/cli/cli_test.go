@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/internal/stuck"
 	"tagbus/node"
 )
 
@@ -122,6 +124,9 @@ func TestTextSaysOneCauseOnce(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
+	for _, waits := stuck.Waiting(); waits; _, waits = stuck.Waiting() {
+		runtime.Gosched() // for a file of another test, which is about to come: the signal would end the process
+	}
 	signals := cli.TakeSignals("test", t.Output())
 	defer signals.Stop()
 	ctx, hurry := signals.Asked, signals.Hurry

@@ -184,14 +184,19 @@ func TestAnInstanceThatAnswersAgain_afterLooksThatEnd(t *testing.T) {
 		}
 		synctest.Wait()
 		well = true
-		time.Sleep(time.Minute)
-		if r := look(); r.State != nil {
-			t.Fatalf("got %+v, want it asked beside this look", r)
+		defer time.Sleep(time.Second) // of what is asked beside a look
+		// What the first look knows of the question depends on which of two timers rings first: then it is asked beside the
+		// second look, or the third one.
+		for range 3 {
+			time.Sleep(time.Minute)
+			if r := look(); r.State != nil {
+				if age := time.Since(r.State.Time); age > time.Second {
+					t.Errorf("got an answer of %v ago, want one of now", age)
+				}
+				return
+			}
 		}
-		time.Sleep(time.Minute)
-		if r := look(); r.State == nil || time.Since(r.State.Time) > time.Second {
-			t.Errorf("got %+v, %v, want an answer of now", r.State, r.Err)
-		}
+		t.Error("got no answer in three looks, want one")
 	})
 }
 
