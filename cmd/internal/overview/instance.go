@@ -118,6 +118,11 @@ func (r *Row) instance(now time.Time) Instance {
 	return in
 }
 
+// LosesItself reports whether what is lost now is lost in the instance, which receives it and is too slow.
+func (in *Instance) LosesItself() bool {
+	return in.LostRate > 0 && in.Row != nil && in.Row.State != nil && in.Row.State.Sending == nil
+}
+
 // Trouble returns how bad the row is.
 func (in *Instance) Trouble() Trouble {
 	switch {
@@ -194,9 +199,10 @@ func (r *Row) quiet(p *state.Peer) bool {
 
 // worst names the peer to look at, if there is one. Answers have the worst ones first.
 func (r *Row) worst() string {
+	lost := func(p *state.Peer) uint64 { return state.Lost(Theirs(r.State, p.Losses)) }
 	for i := range r.State.Peers {
 		p := &r.State.Peers[i]
-		if r.stuck(p) || r.quiet(p) || queue(p) > nearlyFull || r.peerRate(p, lostOf) > 0 || CutOffNow(r.State, p) {
+		if r.stuck(p) || r.quiet(p) || queue(p) > nearlyFull || r.peerRate(p, lost) > 0 || CutOffNow(r.State, p) {
 			return Label(p.Name, p.Instance)
 		}
 	}

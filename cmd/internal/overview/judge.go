@@ -4,6 +4,7 @@ package overview
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -198,12 +199,24 @@ func (x *judged) losses() {
 // lossOf adds what was lost with a peer. At the side that receives, it is that side that was
 // too slow, unless a connection was lost.
 func (x *judged) lossOf(p *state.Peer, problem Problem) {
-	receives := x.row.State.Sending == nil
-	if receives && problem.Cause != state.Connection && problem.Cause != state.Ended {
+	if isOwn(x.row.State, problem.Cause) {
 		x.own(problem)
 		return
 	}
 	x.of(p, problem)
+}
+
+// isOwn reports whether what a process has lost with a peer is the fault of the process.
+func isOwn(s *state.State, cause state.Cause) bool {
+	return s.Sending == nil && cause != state.Connection && cause != state.Ended
+}
+
+// Theirs returns those losses of a peer that are not the fault of the process that counts them.
+func Theirs(s *state.State, losses []state.Loss) []state.Loss {
+	if s.Sending != nil {
+		return losses
+	}
+	return slices.DeleteFunc(slices.Clone(losses), func(l state.Loss) bool { return isOwn(s, l.Cause) })
 }
 
 // take takes what a peer has lost from what is not known to be of one.

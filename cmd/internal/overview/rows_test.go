@@ -353,3 +353,27 @@ func TestAStoppedPeerIsStuckBeforeItsQueueFills(t *testing.T) {
 		}
 	}
 }
+
+// TestAReceiverThatLosesItselfBlamesNoSender: the peer to look at was the sender.
+func TestAReceiverThatLosesItselfBlamesNoSender(t *testing.T) {
+	for _, test := range []struct {
+		cause   state.Cause
+		worst   string
+		itself  bool
+		sending *state.Sending
+	}{
+		{state.Overflow, "", true, nil},
+		{state.Connection, "control", true, nil},
+		{state.Overflow, "control", false, new(state.Sending)},
+	} {
+		row := publisher("det", func(before, now *state.State) {
+			before.Peers = []state.Peer{{Instance: "id", Name: "control", Since: noon}}
+			now.Peers, now.Connected = []state.Peer{{Instance: "id", Name: "control", Since: noon, Losses: lost(test.cause, 7)}}, 1
+			now.Losses, now.Sending, before.Sending = lost(test.cause, 7), test.sending, test.sending
+		})
+		o := overview.Overview{Time: noon, Rows: []overview.Row{row}}
+		if in := o.Instances()[0]; in.Worst != test.worst || in.LosesItself() != test.itself {
+			t.Errorf("%s: got worst %q, itself %t, want %q, %t", test.cause, in.Worst, in.LosesItself(), test.worst, test.itself)
+		}
+	}
+}

@@ -48,9 +48,9 @@ var linkColumns = []column[overview.Link]{
 }
 
 // worstPeer names the peer to look at: one that is there, or else one that is missing. Peers of an
-// instance that stood still have no fault.
+// instance that stood still, or is too slow for what it receives, have no fault.
 func worstPeer(in *overview.Instance) string {
-	if in.Worst == "" && in.OwnStalls > 0 {
+	if in.Worst == "" && (in.OwnStalls > 0 || in.LosesItself()) {
 		return "itself"
 	}
 	if in.Worst == "" && in.Missing > 0 {

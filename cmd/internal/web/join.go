@@ -106,18 +106,21 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 		}
 		l.Policies = some(l.Policies, []string{text(lane.Policy)}, maxPolicies)
 	}
+	theirs := overview.Theirs(s, q.Losses)
+	losingNow := recent(theirs, s.Time)
 	if before = overview.SameConnection(before, p.row.Before, q, s); before != nil {
 		seconds := overview.Passed(p.row.Before, s).Seconds()
 		l.Rate = grown(q.Messages, before.Messages, seconds)
 		l.Bytes = grown(q.Bytes, before.Bytes, seconds)
 		l.LossNow = grown(l.Lost, state.Lost(before.Losses), seconds)
+		losingNow = losingNow || state.Lost(theirs) > state.Lost(overview.Theirs(p.row.Before, before.Losses))
 	}
 	switch {
 	case !q.StalledSince.IsZero():
 		l.Status = stalled
-	case l.LossNow > 0 || recent(q.Losses, s.Time):
+	case losingNow:
 		l.Status = losing
-	case l.Lost > 0:
+	case state.Lost(theirs) > 0:
 		l.Status = lost
 	}
 	l.text, l.cutOff = searchable(l.Name, l.Host, l.ID, l.Role), overview.CutOffNow(s, q)

@@ -128,3 +128,24 @@ func TestAProcessThatStoodStillIsFirst(t *testing.T) {
 		t.Errorf("got %+v, want no stall of another one", p)
 	}
 }
+
+// TestAReceiverThatLosesItselfBlamesNoSender: its senders were among what needs a look.
+func TestAReceiverThatLosesItselfBlamesNoSender(t *testing.T) {
+	at := time.Now()
+	for _, test := range []struct {
+		cause   state.Cause
+		sending *state.Sending
+		want    status
+	}{
+		{state.Overflow, nil, 0},
+		{state.Connection, nil, losing},
+		{state.Overflow, new(state.Sending), losing},
+	} {
+		now := &state.State{Time: at, Sending: test.sending, Peers: []state.Peer{{Instance: "id", Losses: []state.Loss{{Cause: test.cause, Messages: 7, First: at, Last: at}}}}}
+		before := &state.State{Time: at.Add(-time.Second), Sending: test.sending, Peers: []state.Peer{{Instance: "id"}}}
+		p := &process{row: &overview.Row{State: now, Before: before}}
+		if l := newLink(p, &now.Peers[0], &before.Peers[0]); l.Status != test.want || l.Lost != 7 {
+			t.Errorf("%s: got %v and %d lost, want %v and 7", test.cause, l.Status, l.Lost, test.want)
+		}
+	}
+}

@@ -75,6 +75,8 @@ func (all *situations) receiving() {
 	all.add("a sender is cut off again and again", overview.Warning, overview.PeerCutOff, "control", receives(cut(2, 0, time.Minute)))
 	all.add("a receiver was cut off because it took nothing itself", overview.Warning, overview.PeerCutOff, "felix-1", receives(stood))
 	all.add("a sender came back", overview.Note, overview.PeerCutOff, "", receives(cut(1, 0, time.Minute)))
+	all.add("a receiver loses in its own queue", overview.Warning, overview.Losing, "felix-1", receives(func(s *state.State) { loses(s, state.Overflow, 7, 3*time.Second) }))
+	all.add("a connection of a sender is lost with messages", overview.Warning, overview.Losing, "control", receives(func(s *state.State) { loses(s, state.Connection, 7, 3*time.Second) }))
 	all.add("a sender vanished", overview.Warning, overview.PeerGone, "control", receives(func(s *state.State) { goes(s, time.Minute) }))
 }
 
