@@ -129,6 +129,8 @@ func TestNamesAreRevoked(t *testing.T) {
 	b.want(0, `with 2 revoked certificates`, "revoke", "dns:a")
 	b.want(0, first, "show", "ca.crl")
 	b.want(1, `(?m)^a.pem .* revoked$`, "check")
+	b.want(1, `(?m)^a.pem .* revoked by ca.crl, if that is of its CA: name the certificate of that, too$`, "check", "a.pem", "ca.crl")
+	b.want(0, `(?m)^b.pem .* good for`, "check", "b.pem", "ca.crl")
 	b.want(0, `with 3 revoked certificates`, "revoke", "dns:b")
 }
 

@@ -3,6 +3,7 @@
 package cert
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -188,19 +189,25 @@ func (i *item) compare(others []item, v *verdict) {
 					v.Good, v.State = false, fmt.Sprintf("%v than the one in %s", identity.ErrOtherKey, o.path)
 				}
 			}
-		case o.list != nil && isRevoked(i.certificate, o.list, others):
+		case o.list == nil || !isNamed(i.certificate, o.list):
+		case isSigned(i.certificate, o.list, others):
 			v.Good, v.State = false, "revoked"
+		case !issued && bytes.Equal(o.list.RawIssuer, i.certificate.RawIssuer):
+			v.Good, v.State = false, fmt.Sprintf("revoked by %s, if that is of its CA: name the certificate of that, too", o.path)
 		}
 	}
 }
 
-// isRevoked reports whether a list of the issuer names a certificate. The signature of a list
-// counts if the issuer is among the items.
-func isRevoked(c *x509.Certificate, list *x509.RevocationList, items []item) bool {
-	named := slices.ContainsFunc(list.RevokedCertificateEntries, func(r x509.RevocationListEntry) bool {
+// isNamed reports whether a list names a certificate.
+func isNamed(c *x509.Certificate, list *x509.RevocationList) bool {
+	return slices.ContainsFunc(list.RevokedCertificateEntries, func(r x509.RevocationListEntry) bool {
 		return r.SerialNumber.Cmp(c.SerialNumber) == 0
 	})
-	return named && slices.ContainsFunc(items, func(ca item) bool {
+}
+
+// isSigned reports whether a list is signed by the CA of a certificate, which is one of the items.
+func isSigned(c *x509.Certificate, list *x509.RevocationList, items []item) bool {
+	return slices.ContainsFunc(items, func(ca item) bool {
 		return ca.certificate != nil && c.CheckSignatureFrom(ca.certificate) == nil && list.CheckSignatureFrom(ca.certificate) == nil
 	})
 }

@@ -3,12 +3,16 @@
 package rates
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/units"
 	"tagbus/node"
 	"tagbus/tags"
@@ -22,6 +26,8 @@ const maxStreams = 1 << 16
 // Threads: any.
 type probe struct {
 	subscriber *bus.Subscriber
+	console    *cli.Console
+	presence   session.Presence // of the loop, until the subscriber is closed
 
 	mu       sync.Mutex
 	began    time.Time // the window; zero before the first
@@ -52,20 +58,47 @@ type inWindow struct {
 	min, max, mean, squares  float64 // seconds
 }
 
-func newProbe() *probe { return &probe{streams: make(map[stream]*gaps)} }
+func newProbe(set tags.Set, console *cli.Console) *probe {
+	return &probe{streams: make(map[stream]*gaps), console: console, presence: session.Presence{Wanted: set, Began: time.Now()}}
+}
 
 // subscribe begins to measure.
-func (p *probe) subscribe(n *node.Node, set tags.Set) (err error) {
-	if p.subscriber, err = n.NewSubscriber(bus.SubscriberConfig{Common: bus.Common{Name: "tagbus probe"}, Dialing: bus.Dialing{Unlisted: true}}); err != nil {
+func (p *probe) subscribe(n *node.Node) (err error) {
+	if p.subscriber, err = n.NewSubscriber(bus.SubscriberConfig{
+		Common: bus.Common{Name: "tagbus probe", OnEvent: p.onEvent}, Dialing: bus.Dialing{Unlisted: true},
+	}); err != nil {
 		return err
 	}
-	_, err = p.subscriber.SubscribeWith(set, func(m bus.Message) {
+	_, err = p.subscriber.SubscribeWith(p.presence.Wanted, func(m bus.Message) {
 		p.add(m.Publisher, m.Tag, m.Counter, len(m.Data), time.Now())
 	}, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Latest}})
 	return err
 }
 
-func (p *probe) close() { _ = p.subscriber.Close() }
+// onEvent says what keeps messages from this probe. On the loop.
+func (p *probe) onEvent(e bus.Event) {
+	p.presence.See(e)
+	switch e.Kind {
+	case bus.Refused, bus.Problem, bus.Vanished:
+		p.console.Event(e)
+	default:
+	}
+}
+
+// close ends the probe.
+//
+//   - d: where publishers are looked for that have not answered; nil: the probe was asked to stop before they could.
+//   - Errors: what is missing in what it has measured, as of tagbus sub.
+func (p *probe) close(d directory.Directory) error {
+	ended := time.Now()
+	err := p.subscriber.Close()
+	if d != nil {
+		listed := session.ListedBy(d)
+		p.presence.Settle(listed, ended)
+		err = errors.Join(err, listed.Silent())
+	}
+	return errors.Join(err, p.presence.Refusal("publisher"))
+}
 
 // add takes a message into account.
 func (p *probe) add(from *bus.Peer, tag tags.Tag, counter uint64, bytes int, now time.Time) {
@@ -121,7 +154,7 @@ type gapsOf struct {
 	Mean        *float64  `json:"gap_mean_seconds,omitempty"`
 	Max         *float64  `json:"gap_max_seconds,omitempty"`
 	Std         *float64  `json:"gap_std_seconds,omitempty"`
-	LeftOut     uint64    `json:"left_out_messages"` // by the policy, because the probe was too slow
+	LeftOut     uint64    `json:"left_out_messages"` // by the policy, because the probe was too slow, or lost: the summary has both
 }
 
 // window returns what came since the last call, and begins the next window. The first call

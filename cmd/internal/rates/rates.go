@@ -88,16 +88,19 @@ func (r *run) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProbe()
-	if err := p.subscribe(n, r.Tags); err != nil {
+	p := newProbe(r.Tags, cli.NewConsole("tagbus", r.env.Err, cli.Log{}))
+	if err := p.subscribe(n); err != nil {
 		return err
 	}
-	defer p.close()
 	err = r.windows(ctx, func(context.Context) error { return r.out.gaps(p.window()) })
 	if err == nil {
 		fmt.Fprintln(r.env.Err, p.summary())
 	}
-	return err
+	d := n.Directory()
+	if ctx.Err() != nil {
+		d = nil
+	}
+	return errors.Join(err, p.close(d))
 }
 
 // run is one run of a command.

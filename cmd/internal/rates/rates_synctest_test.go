@@ -218,7 +218,7 @@ func lines(text string) string {
 
 func TestAProbeMeasuresTheTimesBetweenMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, from := newProbe(), &bus.Peer{Instance: "A1", Name: "felix-07"}
+		p, from := newProbe(tags.Of(0x100), nil), &bus.Peer{Instance: "A1", Name: "felix-07"}
 		out, _ := written(t, func(e *tool.Env) error {
 			printer := newPrinter(e, true, false, 0)
 			come := func(counter uint64, after time.Duration) {

@@ -45,7 +45,7 @@ type shower struct {
 	asTheyAre bool
 
 	messages, bytes atomic.Uint64 // shown, and handed on
-	progress        atomic.Uint64 // bytes that the output has taken
+	progress        atomic.Uint64 // bytes that the output has taken, and files
 }
 
 // newShower returns a shower to out, and makes the folder of --out.
@@ -129,5 +129,7 @@ func (s *shower) file(m bus.Message, data []byte) (name string, err error) {
 		return "", fmt.Errorf("--out: %w: give a folder that is empty", err)
 	}
 	_, err = f.Write(data)
-	return name, cli.CloseNew(f, err) // a part of it would look like a message
+	err = cli.CloseNew(f, err) // a part of it would look like a message
+	s.progress.Add(1)
+	return name, err
 }

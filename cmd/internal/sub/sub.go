@@ -31,6 +31,9 @@ const (
 
 	// grace is how long standard output may take nothing, after the end, of what waits.
 	grace = time.Second
+
+	// graceOfFiles is the same with a folder for messages (--out), which may be on a slow disk.
+	graceOfFiles = 30 * time.Second
 )
 
 // run is one run of the command.
@@ -232,7 +235,11 @@ func (r *run) outputEnded(err error) {
 
 // finish waits for the output to take what waits, as long as it takes some of it.
 func (r *run) finish(shown <-chan error) {
-	tick := time.NewTicker(grace)
+	to, patience := "standard output", grace
+	if r.cmd.Out != "" {
+		to, patience = "standard output, or the folder of --out,", graceOfFiles
+	}
+	tick := time.NewTicker(patience)
 	defer tick.Stop()
 	for before := uint64(0); ; {
 		select {
@@ -244,7 +251,7 @@ func (r *run) finish(shown <-chan error) {
 		case <-tick.C:
 			now := r.shown.progress.Load()
 			if now == before {
-				r.err = errors.Join(r.err, fmt.Errorf("standard output has taken nothing for %v: what waits for it is not printed", grace))
+				r.err = errors.Join(r.err, fmt.Errorf("%s has taken nothing for %v: what waits for it is not printed", to, patience))
 				return
 			}
 			before = now

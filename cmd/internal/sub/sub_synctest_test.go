@@ -339,3 +339,12 @@ func TestDeltasOfManyTagsAreBounded(t *testing.T) {
 		t.Errorf("got %v and %d tags, want 1s and those since the table was full", got, len(l.at))
 	}
 }
+
+// A folder that takes messages one by one, slowly, was said to be a standard output that takes nothing.
+func TestAFileIsProgress(t *testing.T) {
+	s, err := newShower(tooltest.MustRead[Command](t, "5 --out "+filepath.Join(t.TempDir(), "files")), io.Discard)
+	testkit.Must(t, err)
+	if _, err := s.file(bus.Message{Tag: 5, Counter: 1}, []byte("x")); err != nil || s.progress.Load() == 0 {
+		t.Errorf("got progress %d (%v), want some", s.progress.Load(), err)
+	}
+}
