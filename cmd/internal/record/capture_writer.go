@@ -102,9 +102,12 @@ func (f *pcapngFile) packet(data []byte, i Info) error {
 		}
 		f.interfaces[i.LinkType] = at
 	}
-	return f.ng.WritePacket(gopacket.CaptureInfo{
+	if err := f.ng.WritePacket(gopacket.CaptureInfo{
 		Timestamp: i.Time, CaptureLength: len(data), Length: int(i.Length), InterfaceIndex: at,
-	}, data)
+	}, data); err != nil {
+		return err
+	}
+	return f.ng.Flush() // its own buffer: what it holds its caller would count as handed on
 }
 
 func (f *pcapngFile) flush() error {

@@ -185,3 +185,19 @@ func TestOnlyCapturesKnowOfPackets(t *testing.T) {
 		t.Errorf("got %+v and %v, want nothing", got, err)
 	}
 }
+
+// A caller counts a message as handed on once its buffer has gone out: a writer has none of its own.
+func TestEachPacketIsHandedOn(t *testing.T) {
+	for _, name := range []string{"pcap", "pcapng"} {
+		var out bytes.Buffer
+		w, err := record.NewWriter(format(t, name), &out, record.Ethernet)
+		testkit.Must(t, err)
+		for range 2 {
+			testkit.Must(t, w.Write(record.Packet{Data: []byte("packet")}))
+			handed := out.Len()
+			if testkit.Must(t, w.Flush()); out.Len() != handed {
+				t.Errorf("%s: got %d bytes for a packet, and %d more when it was flushed, want all at once", name, handed, out.Len()-handed)
+			}
+		}
+	}
+}
