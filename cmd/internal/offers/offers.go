@@ -9,6 +9,7 @@ package offers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -87,6 +88,16 @@ type search struct {
 	sent func() uint64 // nil: nothing is sent
 }
 
+// nothing returns what is said if there is no peer.
+func (s *search) nothing(d directory.Directory) string {
+	if d != nil {
+		if _, err := d.List(); errors.Is(err, directory.ErrHidden) { // of some problem
+			return fmt.Sprintf("the directory shows no %s, and is not read whole, as its problem says: what it hides may be one; this command waits for it", s.other)
+		}
+	}
+	return s.empty
+}
+
 // shownTags limits what is shown of tags, in bytes.
 const shownTags = 100
 
@@ -139,7 +150,7 @@ func tell(c *cli.Console, d directory.Directory, done <-chan struct{}, s search)
 			again = backoff.Reminder{}
 			if !saidEmpty && answers(d) {
 				saidEmpty = true
-				c.Tell(slog.LevelInfo, "waiting", nil, "%s", s.empty)
+				c.Tell(slog.LevelInfo, "waiting", nil, "%s", s.nothing(d))
 			}
 		case found.None():
 			c.Tell(slog.LevelWarn, "waiting", nil, "%v; check --tags, or wait for a %s that has them", found, s.other)

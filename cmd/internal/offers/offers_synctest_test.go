@@ -268,3 +268,28 @@ func TestAReceiverIsToldOfSenders(t *testing.T) {
 		})
 	}
 }
+
+// hiding is a directory that shows nothing of what it has.
+type hiding struct{ directory.Directory }
+
+func (hiding) List() ([]directory.Entry, error) { return nil, directory.ErrHidden }
+
+// TestWhatTheDirectoryHidesMayBeThere: it was said that the bus has no publisher, and that one is to be started.
+func TestWhatTheDirectoryHidesMayBeThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out said
+		console := cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal})
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() { defer close(ended); Tell(console, new(beside), hiding{}, tags.Of(7), done) }()
+		time.Sleep(2 * interval)
+		synctest.Wait()
+		if got := out.String(); !strings.Contains(got, "the directory shows no publisher, and is not read whole") || strings.Contains(got, "start one") {
+			t.Errorf("got %q, want that one may be hidden", got)
+		}
+		close(done)
+		<-ended
+		if err := console.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

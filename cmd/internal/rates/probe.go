@@ -97,7 +97,7 @@ func (p *probe) close(d directory.Directory) error {
 		p.presence.Settle(listed, ended)
 		err = errors.Join(err, listed.Silent())
 	}
-	return errors.Join(err, p.presence.Refusal("publisher"))
+	return errors.Join(err, p.presence.Refusal("publisher"), p.console.Close())
 }
 
 // add takes a message into account.
