@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -143,6 +144,7 @@ func TestFilesThatCannotBeClosed(t *testing.T) {
 		backendtest.WaitFor(t, s.b.Loop(), "a listen endpoint that rests", func() bool { return s.b.Stats().AcceptErrors > before })
 		waits.Close()
 	})
+	untilNoFilesWait()
 	s.isWell(t)
 }
 
@@ -187,7 +189,15 @@ func TestFilesThatCannotBeClosed_fromOthers(t *testing.T) {
 			t.Errorf("got %d descriptors of %d files that %d strangers have passed, want a few", more, others*messages*each, others)
 		}
 	})
+	untilNoFilesWait()
 	s.isWell(t)
+}
+
+// untilNoFilesWait waits until files that were passed are closed: before, no connection is accepted or made.
+func untilNoFilesWait() {
+	for shm.FilesWait() {
+		runtime.Gosched()
+	}
 }
 
 // descriptors returns how many this process has.

@@ -105,7 +105,9 @@ func (l *listenEndpoint) accept() {
 	b := l.backend
 	for range b.config.acceptBudget {
 		if foreign.full() {
-			l.rest(errForeign)
+			if isReadable(l.fd) { // else the next connection rings
+				l.rest(errForeign)
+			}
 			return
 		}
 		if reached, waits := headroom.Keeps(l.fd); reached {
@@ -139,6 +141,13 @@ func (l *listenEndpoint) accept() {
 		}
 	}
 	b.Enqueue(l)
+}
+
+// isReadable reports whether a read, or an accept, would not wait.
+func isReadable(fd int) bool {
+	set := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(set, 0)
+	return n > 0 || err != nil
 }
 
 // errnoOf returns the number of an error of a call of the system; 0: none.

@@ -6,7 +6,6 @@ package shm_test
 
 import (
 	"os"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -108,9 +107,7 @@ func TestStrangersThatGreetWrong(t *testing.T) {
 				t.Fatalf("say: got error %v, want none", err)
 			}
 			p.Closed()
-			for shm.FilesWait() { // while many do, nothing is accepted, which is counted, too
-				runtime.Gosched()
-			}
+			untilNoFilesWait() // while many do, nothing is accepted, which is counted, too
 		})
 	}
 	if got := s.b.Stats(); got.AcceptErrors != uint64(len(wrongGreetings)) || got.Accepted != 0 {
