@@ -39,8 +39,8 @@ const (
 // that have lost messages for the rest.
 func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err error) {
 	o := w.Look(ctx, nil, state.Question{}, r.env.Timeout)
-	if o.Problem != nil && len(o.Rows) == 0 {
-		return f, r.env.Problem(o.Problem)
+	if problem := directory.Incomplete(o.Problem); problem != nil && len(o.Rows) == 0 {
+		return f, r.env.Problem(problem)
 	}
 	f.noteDirectory(o)
 	f.noteDead(o)

@@ -150,15 +150,16 @@ func (r *run) counted(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if o.Problem != nil && len(o.Rows) == 0 {
+	problem := directory.Incomplete(o.Problem)
+	if problem != nil && len(o.Rows) == 0 {
 		if !r.looked {
-			return o.Problem
+			return problem
 		}
-		r.note("%s", cli.Text(o.Problem)) // it may go on by itself
+		r.note("%s", cli.Text(problem)) // it may go on by itself
 		return nil
 	}
 	r.looked = true
-	if problem := directory.Incomplete(o.Problem); problem != nil {
+	if problem != nil {
 		r.note("the directory is not read whole: %s", cli.Text(problem))
 	}
 	r.lacks = [2]error{r.lacks[1], tool.Unanswered(o, serves)}
