@@ -17,7 +17,7 @@ func each(err error, yield func(error) bool) bool {
 	if err == nil {
 		return true
 	}
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what is within an error is one problem
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
 		return yield(err)
 	}

@@ -156,7 +156,7 @@ func TestFilesThatCannotBeClosed_fromOthers(t *testing.T) {
 		const others, messages, each = 2, 10, 100
 		nothing, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		testkit.Must(t, err)
-		defer unix.Close(nothing) //nolint:errcheck // nothing is lost
+		defer unix.Close(nothing)
 		var peers []*shm.Peer
 		for range others {
 			peers = append(peers, s.connect(t))
