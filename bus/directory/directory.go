@@ -61,7 +61,8 @@ type Directory interface {
 	// their instances.
 	//
 	//   - Errors: the problems that persist, joined; the entries are valid all
-	//     the same. ErrClosed comes without entries.
+	//     the same. Incomplete tells whether some may be missing. ErrClosed
+	//     comes without entries.
 	//   - Blocks: for a look at the storage.
 	List() ([]Entry, error)
 }
