@@ -61,7 +61,7 @@ type Directory interface {
 	// their instances.
 	//
 	//   - Errors: the problems that persist, joined; the entries are valid all
-	//     the same. Incomplete tells whether some may be missing. ErrClosed
+	//     the same. With those of Incomplete some may be missing. ErrClosed
 	//     comes without entries.
 	//   - Blocks: for a look at the storage.
 	List() ([]Entry, error)
