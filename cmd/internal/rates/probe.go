@@ -91,7 +91,10 @@ func (p *probe) onEvent(e bus.Event) {
 //   - Errors: what is missing in what it has measured, as of tagbus sub.
 func (p *probe) close(d directory.Directory) error {
 	ended := time.Now()
-	err := p.subscriber.Close()
+	var err error
+	if p.subscriber != nil {
+		err = p.subscriber.Close()
+	}
 	if d != nil {
 		listed := session.ListedBy(d)
 		p.presence.Settle(listed, ended)

@@ -90,7 +90,7 @@ func (r *run) probe(ctx context.Context) error {
 	}
 	p := newProbe(r.Tags, cli.NewConsole("tagbus", r.env.Err, cli.Log{}))
 	if err := p.subscribe(n); err != nil {
-		return err
+		return errors.Join(err, p.close(nil))
 	}
 	err = r.windows(ctx, func(context.Context) error { return r.out.gaps(p.window()) })
 	if err == nil {
