@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"strings"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/directory/signed"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
@@ -51,6 +53,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return fmt.Errorf("which entries are of this host cannot be seen: %w", err)
 	}
 	l := &lister{Command: c, env: e, host: host}
+	l.read()
 	quiet := *e // the list is JSON, and of several only the newest counts
 	flags := *e.Flags
 	flags.JSON = true
@@ -68,15 +71,27 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 type lister struct {
 	*Command
 	env   *tool.Env
-	host  string // this one
-	last  []byte // what was written last; nil: nothing
-	notes string // what was said last
+	host  string  // this one
+	last  []byte  // what was written last; nil: nothing
+	known []Group // what it says, or the file before
+	notes string  // what was said last
+}
+
+// read takes the targets that an earlier run has left in the file. Those of another program are none.
+func (l *lister) read() {
+	if l.Output == "" {
+		return
+	}
+	if text, err := stuck.ReadFile(l.Output); err == nil && json.Unmarshal(text, &l.known) != nil {
+		l.known = nil
+	}
 }
 
 // show writes what a look has found.
 //
 //   - problem: of the directory. If nothing is known because of it, the list that was
-//     written before stays: Prometheus goes on asking the programs that it knows.
+//     written before stays, and so do targets whose entries may be missing because of it:
+//     Prometheus goes on asking the programs that it knows.
 func (l *lister) show(out io.Writer, entries []directory.Entry, problem error) error {
 	if problem != nil && len(entries) == 0 {
 		if l.Watch == 0 {
@@ -86,6 +101,7 @@ func (l *lister) show(out io.Writer, entries []directory.Entry, problem error) e
 		return nil
 	}
 	groups, left := Of(entries, l.host)
+	groups = with(groups, l.missing(problem))
 	text, err := marshal(groups)
 	if err != nil {
 		return err
@@ -98,7 +114,7 @@ func (l *lister) show(out io.Writer, entries []directory.Entry, problem error) e
 	if err != nil {
 		return err
 	}
-	l.last = text
+	l.last, l.known = text, groups
 	var notes []string
 	if left.Unserved > 0 {
 		notes = append(notes, units.FormatNumber(left.Unserved, "program")+" without metrics: start them with --metrics")
@@ -110,7 +126,51 @@ func (l *lister) show(out io.Writer, entries []directory.Entry, problem error) e
 		notes = append(notes, cli.Text(problem))
 	}
 	l.say(strings.Join(notes, "\n"))
+	if l.Watch == 0 && directory.Incomplete(problem) != nil {
+		return &tool.StatusError{Code: cli.ExitFailed}
+	}
 	return nil
+}
+
+// missing returns the targets known before whose entries a look may lack: all while the directory does not answer, and
+// those of entries that it has and does not show, as their certificate has ended. One damaged file keeps no target: it
+// may be there for years, and its program writes it again.
+func (l *lister) missing(problem error) []Group {
+	var refused []string
+	for p := range directory.Problems(problem) {
+		if r, ok := errors.AsType[*signed.RefusedError](p); ok {
+			refused = append(refused, r.Instance)
+		} else if !errors.Is(p, directory.ErrHarmless) && !errors.Is(p, directory.ErrHidden) {
+			return l.known
+		}
+	}
+	var kept []Group
+	for _, g := range l.known {
+		if slices.ContainsFunc(strings.Split(g.Labels[labelInstance], ","), func(instance string) bool { return slices.Contains(refused, instance) }) {
+			kept = append(kept, g)
+		}
+	}
+	return kept
+}
+
+// with returns groups, and those known before whose monitor none of them has, in order.
+func with(groups, known []Group) []Group {
+	listed := make(map[string]bool)
+	for _, g := range groups {
+		listed[g.Targets[0]] = true
+	}
+	for _, g := range known {
+		if len(g.Targets) == 1 && !listed[g.Targets[0]] {
+			groups = append(groups, g)
+		}
+	}
+	slices.SortFunc(groups, order)
+	return groups
+}
+
+// order compares targets by their place in a list.
+func order(a, b Group) int {
+	return cmp.Or(cmp.Compare(a.Labels[labelHost], b.Labels[labelHost]), cmp.Compare(a.Targets[0], b.Targets[0]))
 }
 
 // say writes notes that differ from those before.
@@ -180,9 +240,7 @@ func Of(entries []directory.Entry, host string) (groups []Group, left LeftOut) {
 			labelRole:     all(func(e *directory.Entry) string { return string(overview.RoleOf(e)) }),
 		}})
 	}
-	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Labels[labelHost], b.Labels[labelHost]), cmp.Compare(a.Targets[0], b.Targets[0]))
-	})
+	slices.SortFunc(groups, order)
 	return groups, left
 }
 

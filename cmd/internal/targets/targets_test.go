@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/directory/signed"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/testkit"
@@ -127,6 +128,56 @@ func TestTheFileIsReplaced(t *testing.T) {
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) != 1 {
 		t.Errorf("got files %v, %v, want the one", files, err)
+	}
+}
+
+// TestTargetsStayThatMayBeMissing while the directory does not answer, and go when it does.
+func TestTargetsStayThatMayBeMissing(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "targets.json")
+	moved := site()[2:3]
+	moved[0].Name = "new"
+	away := errors.New("file system does not answer")
+	all := strings.Replace(siteList, `name":""`, `name":"new"`, 1)
+	lines := strings.SplitAfter(all, "\n")
+	one := "[\n" + strings.TrimSuffix(lines[2], ",\n") + "\n]\n"
+	refused := errors.Join(&signed.RefusedError{Instance: "i2", Err: away}, directory.ErrHidden)
+	for _, c := range []struct {
+		watch   tool.Watch
+		problem error
+		status  error
+		want    string
+	}{
+		{1, away, nil, all},
+		{0, away, &tool.StatusError{Code: cli.ExitFailed}, all},
+		{1, refused, nil, "[\n" + lines[2] + lines[3] + "]\n"},
+		{1, directory.ErrHidden, nil, one},
+		{0, directory.ErrHarmless, nil, one},
+	} {
+		testkit.Must(t, os.WriteFile(name, []byte(siteList), 0o644)) // of a run before
+		l, out, notes := run(Command{Output: name, Watch: c.watch})
+		l.read()
+		if err := l.show(out, moved, c.problem); !cmp.Equal(err, c.status) || notes.String() != cli.Text(c.problem)+"\n" {
+			t.Errorf("watch %v, %v: got %v and notes %q, want %v", c.watch, c.problem, err, notes, c.status)
+		}
+		got, err := os.ReadFile(name)
+		testkit.Must(t, err)
+		if diff := cmp.Diff(c.want, string(got)); diff != "" {
+			t.Errorf("watch %v, %v: got another file (-want +got):\n%s", c.watch, c.problem, diff)
+		}
+	}
+}
+
+// TestAnotherFileHasNoTargets that stay.
+func TestAnotherFileHasNoTargets(t *testing.T) {
+	for _, text := range []string{"", "{", "[{}, 1]", `[{"targets":[]},{"targets":["a","b"]}]`} {
+		name := filepath.Join(t.TempDir(), "targets.json")
+		testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
+		l, out, _ := run(Command{Output: name, Watch: 1})
+		l.read()
+		testkit.Must(t, l.show(out, site()[2:3], errors.New("no servers")))
+		if got, err := os.ReadFile(name); err != nil || strings.Count(string(got), "targets") != 1 {
+			t.Errorf("%q: got %s, %v, want one target", text, got, err)
+		}
 	}
 }
 
