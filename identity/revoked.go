@@ -60,6 +60,19 @@ func parseList(path string, der []byte, known []*x509.Certificate) (*list, error
 	if err != nil {
 		return nil, &FileError{path, fmt.Errorf("%w: %w", ErrNoList, err), "copy it again"}
 	}
+	return newList(path, crl, known)
+}
+
+// CheckList reports why no program takes a list of revoked certificates: it is a part of another list, or the CA that it names has
+// not signed it. A list of a CA that is not among the known certificates is taken.
+//
+//   - Errors: *FileError.
+func CheckList(path string, crl *x509.RevocationList, known []*x509.Certificate) error {
+	_, err := newList(path, crl, known)
+	return err
+}
+
+func newList(path string, crl *x509.RevocationList, known []*x509.Certificate) (*list, error) {
 	// A list that is a part of another one looks like one that revokes little.
 	for _, e := range crl.Extensions {
 		if e.Critical {

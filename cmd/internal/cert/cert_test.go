@@ -134,6 +134,21 @@ func TestNamesAreRevoked(t *testing.T) {
 	b.want(0, `with 3 revoked certificates`, "revoke", "dns:b")
 }
 
+// TestAListThatNoProgramTakes is not good: one of the CA before, whose name the new one has.
+func TestAListThatNoProgramTakes(t *testing.T) {
+	b := newBed(t)
+	b.want(0, "", "init", "--name=site")
+	b.want(0, "", "issue", "dns:a")
+	b.want(0, "", "revoke", "dns:a")
+	b.want(0, "", "init", "--name=site", "--force")
+	b.want(0, "", "issue", "dns:b")
+	b.want(1, `(?m)^ca.crl .* no program takes it: no list of revoked certificates: its signature is not that of its issuer: copy it again`, "check", "ca.pem", "b.pem", "ca.crl")
+	b.want(0, `(?m)^ca.crl .* good for`, "check", "b.pem", "ca.crl") // its CA may be among those of the program
+	must(t, os.Remove("ca.crl"))
+	b.want(0, "", "revoke", "dns:b")
+	b.want(0, `(?m)^ca.crl .* good for`, "check", "ca.pem", "ca.crl")
+}
+
 func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	b := newBed(t)
 	b.want(0, "", "init")

@@ -95,8 +95,12 @@ func (c *Check) judge(files []string, now time.Time) (all []verdict) {
 	}
 	for _, i := range items {
 		v := i.judge(now, c.Within)
-		if i.certificate != nil && v.Good {
+		switch {
+		case !v.Good:
+		case i.certificate != nil:
 			i.compare(items, &v)
+		case i.list != nil:
+			i.compareList(items, &v)
 		}
 		all = append(all, v)
 	}
@@ -195,6 +199,19 @@ func (i *item) compare(others []item, v *verdict) {
 		case !issued && bytes.Equal(o.list.RawIssuer, i.certificate.RawIssuer):
 			v.Good, v.State = false, fmt.Sprintf("revoked by %s, if that is of its CA: name the certificate of that, too", o.path)
 		}
+	}
+}
+
+// compareList adds why no program takes a list beside the CAs that are looked at.
+func (i *item) compareList(others []item, v *verdict) {
+	var known []*x509.Certificate
+	for _, o := range others {
+		if o.certificate != nil && o.certificate.IsCA {
+			known = append(known, o.certificate)
+		}
+	}
+	if wrong := (*identity.FileError)(nil); errors.As(identity.CheckList(i.path, i.list, known), &wrong) {
+		v.Good, v.State = false, fmt.Sprintf("no program takes it: %v: %s", wrong.Err, wrong.Do)
 	}
 }
 
