@@ -42,7 +42,7 @@ func (l *looker) client(ctx context.Context, out io.Writer, e *directory.Entry) 
 	unasked := unaskedError(stands.Untold)
 	incomplete := directory.Incomplete(o.Problem)
 	if incomplete != nil && len(stands.Connected) == 0 { // what it wants may be among what is not read
-		unasked = errors.Join(unasked, fmt.Errorf("the directory is not read whole: %w", l.env.Problem(incomplete)))
+		unasked = errors.Join(unasked, l.unread(o.Problem))
 	}
 	links := linksTo(o, e.Instance)
 	if len(links) > 0 && !links[0].Gone {

@@ -14,6 +14,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
@@ -86,6 +87,14 @@ func (l *looker) look(ctx context.Context, out io.Writer) error {
 	}
 }
 
+// unread returns an error if the directory may have more than it shows, which may be what is looked for, or of the same name.
+func (l *looker) unread(problem error) error {
+	if incomplete := directory.Incomplete(problem); incomplete != nil {
+		return fmt.Errorf("the directory is not read whole: %w", l.env.Problem(incomplete))
+	}
+	return nil
+}
+
 // called returns the entries of an instance or a name.
 func called(entries []directory.Entry, name string) (found []directory.Entry) {
 	for _, e := range entries {
@@ -151,22 +160,31 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 		return fmt.Errorf("%s has just left the bus", sanitize.Text(l.of))
 	}
 	r := &o.Rows[0]
-	switch {
-	case r.State == nil && l.env.JSON:
-		err := table.New(out, true).Row(struct {
-			candidate
-			Error string `json:"error"`
-		}{candidate{overview.RoleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID}, cli.Text(r.Err)})
-		return errors.Join(err, &tool.StatusError{Code: cli.ExitFailed})
-	case r.State == nil:
-		writeEntry(out, &r.Entry, o.Time)
-		return fmt.Errorf("%s could not be asked: %w", sanitize.Text(l.of), r.Err)
-	case l.env.JSON:
-		return table.New(out, true).Row(r.State)
-	default:
-		writeState(out, r, l.telling(ctx, o.Rows))
-		return nil
+	if r.State == nil {
+		return l.silent(out, r, o.Time)
 	}
+	var unread error
+	if l.of != instance {
+		unread = l.unread(o.Problem)
+	}
+	if l.env.JSON {
+		return errors.Join(table.New(out, true).Row(r.State), unread)
+	}
+	writeState(out, r, l.telling(ctx, o.Rows))
+	return unread
+}
+
+// silent writes what the directory knows of an instance that has not answered.
+func (l *looker) silent(out io.Writer, r *overview.Row, now time.Time) error {
+	if !l.env.JSON {
+		writeEntry(out, &r.Entry, now)
+		return fmt.Errorf("%s could not be asked: %w", sanitize.Text(l.of), r.Err)
+	}
+	err := table.New(out, true).Row(struct {
+		candidate
+		Error string `json:"error"`
+	}{candidate{overview.RoleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID}, cli.Text(r.Err)})
+	return errors.Join(err, &tool.StatusError{Code: cli.ExitFailed})
 }
 
 // peer writes what publishers and receivers know of one that is not listed: a subscriber or
@@ -181,9 +199,9 @@ func (l *looker) peer(ctx context.Context, out io.Writer, entries []directory.En
 		return l.choose(out, instances)
 	}
 	if len(links) == 0 {
-		return l.nothing(entries, o)
+		return errors.Join(l.nothing(entries, o), l.unread(o.Problem))
 	}
-	return l.links(out, o.Time, links, nil, nil, nil)
+	return errors.Join(l.links(out, o.Time, links, nil, nil, nil), l.unread(o.Problem))
 }
 
 // tells reports whether an entry is of one that tells of its peers.

@@ -17,6 +17,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
+	"tagbus/cmd/internal/tool"
 	"tagbus/internal/sanitize"
 	"tagbus/tags"
 )
@@ -50,13 +51,19 @@ func (l *looker) tag(ctx context.Context, out io.Writer, tag tags.Tag) error {
 		if len(wanted) > 0 {
 			text = fmt.Sprintf(", and %s it: tagbus ls %v --role all", plural(len(wanted), "client wants", "clients want"), tag)
 		}
-		return fmt.Errorf("no publisher or receiver in %s has the tag %v%s", l.env.Bus, tag, text)
+		return errors.Join(fmt.Errorf("no publisher or receiver in %s has the tag %v%s", l.env.Bus, tag, text), l.unread(o.Problem))
 	}
+	var err error
 	if l.env.JSON {
-		return tagJSON(out, tag, o.Rows)
+		err = tagJSON(out, tag, o.Rows)
+	} else {
+		l.tagText(out, tag, o)
 	}
-	l.tagText(out, tag, o)
-	return nil
+	unread := l.unread(o.Problem)
+	if unread == nil && allOf(o.Rows, func(r overview.Row) bool { return r.State == nil }) {
+		unread = &tool.StatusError{Code: cli.ExitFailed} // why is in the rows
+	}
+	return errors.Join(err, unread)
 }
 
 func tagJSON(out io.Writer, tag tags.Tag, rows []overview.Row) error {
