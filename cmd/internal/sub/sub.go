@@ -113,7 +113,9 @@ func (r *run) run(ctx context.Context) error {
 	stats := r.subscriber.Stats()
 	err = errors.Join(err, r.subscriber.Close())
 	if r.directory != nil && err == nil && r.ended == "time" { // else it was asked to stop before
-		r.presence.Settle(session.ListedBy(r.directory), r.endedAt)
+		listed := session.ListedBy(r.directory)
+		r.presence.Settle(listed, r.endedAt)
+		err = listed.Silent()
 	}
 	return r.report(r.summary(stats), err)
 }

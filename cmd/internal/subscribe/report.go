@@ -67,6 +67,7 @@ func (r *run) report(err error) int {
 	r.sayLosses()
 	if ended := r.ending.Reason(); err == nil && ended != "signal" && ended != "closed output" { // else it was asked to stop before
 		r.presence.Settle(r.listed, r.ending.Time())
+		err = r.listed.Silent()
 	}
 	sum := r.summary()
 	if err == nil {
