@@ -42,13 +42,13 @@ type Finding struct {
 	ByInstance string `json:"by_instance,omitempty"` // its id
 
 	host    string            // of the instance
-	merged  string            // what is wrong with all of several instances
+	differs string            // what tells it from others of its kind about the same thing
 	problem *overview.Problem // that it was made of; nil: check alone has found it
 }
 
 // key tells findings apart from one look to the next.
 func (f Finding) key() string {
-	return fmt.Sprintf("%d\x00%s\x00%s\x00%s\x00%s\x00%s", f.Level, f.ID, f.About, f.Instance, f.ByInstance, f.merged)
+	return fmt.Sprintf("%d\x00%s\x00%s\x00%s\x00%s\x00%s", f.Level, f.ID, f.About, f.Instance, f.ByInstance, f.differs)
 }
 
 // findings are those of one group.
@@ -72,11 +72,14 @@ func (f *findings) of(e *directory.Entry, l Level, id, do, format string, args .
 	last.Instance, last.host = e.Instance, e.Host
 }
 
+// differs notes what tells the last finding from others of its kind about the same thing.
+func (f *findings) differs(by string) { f.all[len(f.all)-1].differs = by }
+
 // judged adds what all tools find.
 func (f *findings) judged(p *overview.Problem) {
 	found := Finding{
 		Level: p.Level, Group: f.group, ID: p.ID, About: p.Culprit.Called(), Instance: p.Culprit.Instance,
-		Text: cli.Words(p.Text()), Do: p.Do(), host: p.Culprit.Host, problem: p,
+		Text: cli.Words(p.Text()), Do: p.Do(), host: p.Culprit.Host, problem: p, differs: string(p.Cause),
 	}
 	if p.Witness != p.Culprit {
 		found.By, found.ByInstance = p.Witness.Called(), p.Witness.Instance

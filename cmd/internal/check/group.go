@@ -78,7 +78,7 @@ func ofCulprits(all []Finding) (found []Finding) {
 	}
 	for _, g := range overview.Groups(problems) {
 		found = append(found, Finding{
-			Level: g.Level, ID: g.ID, About: g.Culprit.Called(), Instance: g.Culprit.Instance, Text: cli.Words(g.Text()), Do: g.Do(),
+			Level: g.Level, ID: g.ID, About: g.Culprit.Called(), Instance: g.Culprit.Instance, Text: cli.Words(g.Text()), Do: g.Do(), differs: string(g.Cause),
 		})
 	}
 	return found
@@ -118,7 +118,7 @@ func ofHosts(all []Finding) (found []Finding) {
 		if names := distinctAbout(same[k]); len(names) > 1 {
 			first.About = fmt.Sprintf("%d instances on %s (%s)", len(names), sanitize.Text(k.host), overview.Few(names, func(name *string) string { return *name }))
 			first.Text = "as the first: " + first.Text
-			first.merged = k.fault
+			first.differs = k.fault
 		}
 		found = append(found, first)
 	}

@@ -121,6 +121,7 @@ func (f *findings) greet(s *seen, e *entrySeen, g greetSeen) {
 		if g.Took > slowGreeting {
 			f.of(&e.Entry, Warning, "address-slow", "look at the network, and whether its host is overloaded",
 				"%v says hello after %v only: connections begin late", g.addr, short(g.Took))
+			f.differs(g.addr.String())
 		}
 		return
 	}
@@ -142,6 +143,7 @@ func (f *findings) greet(s *seen, e *entrySeen, g greetSeen) {
 		}
 	}
 	f.of(&e.Entry, level, r.id, r.do, "%v %s: %s", g.addr, r.text, means)
+	f.differs(g.addr.String())
 }
 
 // reason is why an address does not serve.

@@ -29,6 +29,10 @@ func judgeAnswers(s *seen) []Finding {
 			f.silent(e)
 			continue
 		}
+		if e.first.state != nil && e.second.err != nil {
+			f.of(&e.Entry, Warning, "no-answer", "look whether it was stopped (SIGSTOP, a debugger) or is overloaded",
+				"it has answered a question, and a second later none any more: %v", e.second.err)
+		}
 		answered++
 		versions[answer.Program]++
 		if answer.EntryFailing {

@@ -26,7 +26,8 @@ func judgeFlow(s *seen) []Finding {
 			f.judged(p)
 		}
 	}
-	if len(o.Rows) > 0 && !slices.ContainsFunc(problems, func(p overview.Problem) bool { return p.Level >= Warning }) {
+	whole := !slices.ContainsFunc(o.Rows, func(r overview.Row) bool { return r.Before == nil }) // else what has happened meanwhile is not known
+	if len(o.Rows) > 0 && whole && !slices.ContainsFunc(problems, func(p overview.Problem) bool { return p.Level >= Warning }) {
 		f.ok(s.bus, "no program stalls, and nothing was lost while this command looked")
 	}
 	return f.sorted()

@@ -38,10 +38,12 @@ func judgeTags(s *seen) []Finding {
 	f.owners(publishers, func(a, b *entrySeen, common string) {
 		f.of(&a.Entry, Warning, "two-publishers", "stop one of them, or give each its own tags",
 			"it and %s (%s) both publish %s: subscribers get these tags from one of them, or twice", who(&b.Entry), b.Entry.Instance, common)
+		f.differs(b.Entry.Instance)
 	})
 	f.owners(receivers, func(a, b *entrySeen, common string) {
 		f.of(&a.Entry, Error, "two-receivers", "give each tag one receiver",
 			"it and %s (%s) both receive %s: a sender sends to one of them, and senders may choose differently", who(&b.Entry), b.Entry.Instance, common)
+		f.differs(b.Entry.Instance)
 	})
 	if n := len(publishers) + len(receivers); n > 0 {
 		f.ok(s.bus, "no tag has two owners")

@@ -27,7 +27,7 @@ func judgeWays(s *seen) []Finding {
 		}
 		f.add(Note, "transport-unused", s.bus, g.Do, "%s by %s, not %s, because %s: %s",
 			connectionsOf(g), cli.Words(g.Via), cli.Words(g.Backend), cli.Words(g.Reason), pairs(g.Links))
-		f.all[len(f.all)-1].merged = g.Backend + " " + g.Via + " " + g.Reason // what tells two of them apart
+		f.differs(g.Backend + " " + g.Via + " " + g.Reason)
 	}
 	if known > 0 && len(f.all) == 0 {
 		f.ok(s.bus, "%s by the best transport that both ends have", count(known, "connection is", "connections are"))

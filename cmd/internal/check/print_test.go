@@ -5,13 +5,18 @@ package check
 import (
 	"bytes"
 	"errors"
+	"net/netip"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/testkit"
 )
@@ -102,6 +107,43 @@ func TestWhatHasChangedIsPrinted(t *testing.T) {
 	if err := writeChanges(&out, true, changes(noon, now[:1], nil), ""); err != nil || out.Len() > 0 {
 		if !strings.HasPrefix(out.String(), `{"time":"2026-11-23T12:00:00Z","change":"gone","level":"warning","group":"folder","id":"folder-slow",`) {
 			t.Errorf("got %q, %v, want that the folder is not slow any more", out.String(), err)
+		}
+	}
+}
+
+// TestAnotherFaultOfTheSameKindIsNew, as another cause of losses, another program with the same tags, or another address.
+func TestAnotherFaultOfTheSameKindIsNew(t *testing.T) {
+	lossy := func(c state.Cause) func(*findings) {
+		end := overview.End{Instance: "S1", Name: "monitor"}
+		return func(f *findings) {
+			f.judged(&overview.Problem{Level: Warning, ID: overview.Losing, Cause: c, Count: 5, Culprit: end, Witness: overview.End{Instance: "P1"}})
+		}
+	}
+	address := func(addr string) func(*findings) {
+		e := entryOf(1, "5")
+		return func(f *findings) {
+			f.greet(new(seen), &e, greetSeen{addr: netip.MustParseAddrPort(addr), done: true, err: syscall.ECONNREFUSED})
+		}
+	}
+	owner := func(n int) func(*findings) {
+		return func(f *findings) {
+			f.all = append(f.all, judgeTags(&seen{entries: []entrySeen{entryOf(1, "5"), entryOf(n, "5")}})[0])
+		}
+	}
+	for i, c := range [][2]func(*findings){{lossy(state.Full), lossy(state.Connection)}, {address("10.0.0.1:7"), address("10.0.0.2:7")}, {owner(2), owner(3)}} {
+		f := new(findings)
+		c[0](f)
+		before := slices.Clone(f.all)
+		c[0](f)
+		if found := changes(noon, before, f.all); len(found) > 0 {
+			t.Errorf("%d: got %v, want nothing new", i, found)
+		}
+		c[1](f)
+		if found := changes(noon, before, f.all); len(found) != 1 || found[0].Change != "new" {
+			t.Errorf("%d: got %v, want the new one", i, found)
+		}
+		if found := changes(noon, ofCulprits(before), ofCulprits(f.all)); i == 0 && len(found) != 1 {
+			t.Errorf("culprits: got %v, want the new one", found)
 		}
 	}
 }
