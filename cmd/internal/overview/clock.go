@@ -34,6 +34,11 @@ func (r *Row) Clock(look time.Time) time.Time {
 	return r.State.Time
 }
 
+// ByClockOf returns another answer of an instance with its times moved to the clock of one that OneClock may have moved.
+func ByClockOf(of *state.State, answer state.State) state.State {
+	return answer.Moved(moved(&answer, of))
+}
+
 // SameConnection returns what an answer before says of the connection of a peer; nil if it is another
 // connection, or before is nil.
 func SameConnection(before *state.Peer, by *state.State, p *state.Peer, now *state.State) *state.Peer {

@@ -156,6 +156,7 @@ func (r *run) counted(ctx context.Context) error {
 			return problem
 		}
 		r.note("%s", cli.Text(problem)) // it may go on by itself
+		r.lacks = [2]error{r.lacks[1], &tool.StatusError{Code: cli.ExitFailed}}
 		return nil
 	}
 	r.looked = true

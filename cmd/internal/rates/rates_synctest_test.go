@@ -94,7 +94,12 @@ func TestADirectoryThatIsAwayForAWhileEndsNoRates(t *testing.T) {
 		name     string
 		from, to time.Duration
 		ends     bool
-	}{{"in the middle", 2500 * time.Millisecond, 4500 * time.Millisecond, false}, {"from the beginning", 0, time.Second, true}} {
+		status   int
+	}{
+		{"in the middle", 2500 * time.Millisecond, 4500 * time.Millisecond, false, cli.ExitDone},
+		{"from the beginning", 0, time.Second, true, cli.ExitFailed},
+		{"in the last window", 5500 * time.Millisecond, time.Minute, false, cli.ExitFailed},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()
 			d := &folder{
@@ -105,9 +110,12 @@ func TestADirectoryThatIsAwayForAWhileEndsNoRates(t *testing.T) {
 			e := &tool.Env{Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Second}, Streams: cli.Streams{Out: &o, Err: &n}}
 			f := &Flags{Tags: tags.Of(0x100), Window: time.Second, Count: 6}
 			r := &run{Flags: f, env: e, watcher: overview.New(d, steady{"A1": 1000}), out: newPrinter(e, false, false, 0), said: make(map[string]bool)}
-			err := r.windows(t.Context(), r.counted)
-			if errors.Is(err, errAway) != test.ends || !test.ends && (err != nil || !strings.Contains(n.String(), errAway.Error()) || !strings.Contains(o.String(), "00:00:06")) {
-				t.Errorf("%s: got %v, notes %q and\n%s\nwant an end: %v", test.name, err, n.String(), o.String(), test.ends)
+			err := r.count(t.Context())
+			if errors.Is(err, errAway) != test.ends || tool.Code(err) != test.status || !test.ends && !strings.Contains(n.String(), errAway.Error()) {
+				t.Errorf("%s: got %v, notes %q and\n%s\nwant an end: %v, with status %d", test.name, err, n.String(), o.String(), test.ends, test.status)
+			}
+			if last := strings.Contains(o.String(), "00:00:06"); last != (test.status == cli.ExitDone) {
+				t.Errorf("%s: got the last window: %v", test.name, last)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,7 +75,7 @@ type Table struct {
 	widths  []int         // of the columns so far, in characters
 	shorter []int         // the same of tags without their first zeros
 	short   bool          // tags are written so
-	titled  bool          // the titles were written
+	titled  []int         // widths of the titles that were written last; nil: none
 	limit   int           // of a line, in characters; 0: none
 	stream  *bufio.Writer // of rows that wait for no others; nil: they wait
 	fitting []int         // widths of these
@@ -166,8 +167,8 @@ const streamBytes = 64 << 10
 // Len returns how many rows wait for Flush. In JSON none waits.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Flush writes the rows since the last Flush. Above the first row of the table stand the
-// titles; without rows nothing is written.
+// Flush writes the rows since the last Flush. Above the first row of the table stand the titles, and
+// again above rows that leave out other columns; without rows nothing is written.
 //
 //   - Errors: those of the writer.
 func (t *Table) Flush() error {
@@ -179,9 +180,9 @@ func (t *Table) Flush() error {
 	}
 	widths := t.fit()
 	var b strings.Builder
-	if !t.titled {
+	if !slices.EqualFunc(t.titled, widths, func(a, b int) bool { return (a == left) == (b == left) }) {
 		t.titles(&b, widths)
-		t.titled = true
+		t.titled = widths
 	}
 	for _, row := range t.rows {
 		t.line(&b, widths, row)

@@ -75,6 +75,26 @@ a
 	}
 }
 
+// TestTitlesAreThoseOfTheColumns: a later row that is wider leaves out other columns, and its cells stood below their titles.
+func TestTitlesAreThoseOfTheColumns(t *testing.T) {
+	var b bytes.Buffer
+	w := New(&b, false, Text("NAME"), Number("A"), Number("B"))
+	w.limit = 20
+	for _, cell := range []string{"1", "2", "1234567890", "3"} {
+		testkit.Must(t, errors.Join(w.Row(nil, "felix-07", "0", cell), w.Flush()))
+	}
+	const want = `NAME      A  B
+felix-07  0  1
+felix-07  0  2
+NAME      A
+felix-07  0
+felix-07  0
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestTitlesStandOnceAboveAllRows(t *testing.T) {
 	var b bytes.Buffer
 	w := New(&b, false, Text("TAG"), Number("MSG/S"))

@@ -71,6 +71,7 @@ func (h *hub) detail(ctx context.Context, m *model, id string) *detail {
 	if err != nil {
 		s = *d.Process.row.State
 	}
+	s = overview.ByClockOf(d.Process.row.State, s)
 	d.answered(&s)
 	return d
 }

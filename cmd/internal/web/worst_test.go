@@ -3,6 +3,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -68,6 +69,28 @@ func TestThePageIsTheSameWhateverTheClocksAre(t *testing.T) {
 				if got, want := text(c.By(s.Look), view), text(overviewtest.AllClocks[0].By(s.Look), view); got != want {
 					t.Errorf("%s, view %s, clocks %s:\ngot  %s\nwant %s", s.Name, view, c.Name, got, want)
 				}
+			}
+		}
+	}
+}
+
+// TestAnInstanceIsShownByTheClockOfThePage: what it is asked for alone has times by the clock of its host.
+func TestAnInstanceIsShownByTheClockOfThePage(t *testing.T) {
+	text := func(o overview.Overview) string {
+		raw := *o.Rows[0].State
+		m := newModel(o)
+		h := &hub{source: Source{Ask: func(context.Context, *overview.Row, state.Question) (state.State, error) { return raw, nil }}}
+		text, err := json.Marshal(h.detail(t.Context(), m, o.Rows[0].Entry.Instance))
+		testkit.Must(t, err)
+		return string(text)
+	}
+	for _, s := range overviewtest.Situations() {
+		for _, c := range overviewtest.AllClocks {
+			if len(s.Look.Rows) == 0 || s.Look.Rows[0].State == nil || c.Before != c.Now {
+				continue
+			}
+			if got, want := text(c.By(s.Look)), text(overviewtest.AllClocks[0].By(s.Look)); got != want {
+				t.Errorf("%s, clocks %s:\ngot  %s\nwant %s", s.Name, c.Name, got, want)
 			}
 		}
 	}

@@ -44,7 +44,8 @@ function reason(x, time) {
 }
 
 function losses(x) {
-  return `loses ${compact(x.loss_rate)} messages a second: ${causes(x.causes)}`;
+  const what = x.loss_rate ? `loses ${compact(x.loss_rate)} messages a second` : 'has lost messages a moment ago';
+  return `${what}: ${causes(x.causes)}`;
 }
 
 export function overview(context) {
