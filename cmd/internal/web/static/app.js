@@ -199,7 +199,7 @@ function totals(t) {
   set('bytes', t.bytes === undefined ? ['–'] : [payload, `${unit}/s`], `${plural(t.tags, 'tag')}`);
   set('stalled', [exact(t.stalled)], t.stalled ? (t.stalled === 1 ? 'takes nothing' : 'take nothing') : 'all take what is sent', t.stalled ? 'bad' : '');
   set('losing', [exact(t.losing)], t.loss_rate ? `${compact(t.loss_rate)} messages/s` : t.losing ? 'lost some a moment ago' : 'nothing is lost now', t.losing ? 'bad' : '');
-  set('lost', [t.lost < 1e6 ? exact(t.lost) : compact(t.lost)], 'messages in all');
+  set('lost', [t.lost < 1e6 ? exact(t.lost) : compact(t.lost)], t.unreachable ? 'messages, of those that answer' : 'messages in all');
   set('unreachable', [exact(t.unreachable)], t.unreachable ? 'did not answer' : t.problems ? `${plural(t.problems, 'other problem')}: see the overview` : 'all answer', t.unreachable || t.problems ? 'warn' : '');
   announce(t);
 }

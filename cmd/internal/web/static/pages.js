@@ -71,7 +71,8 @@ function factsOf(d, time) {
   const rows = [['Instance', own.id], ['Host', own.host], ['Process id', own.pid || '']];
   if (p) rows.push(['Up', p.since ? `${span(time - p.since)}, since ${clock(p.since)}` : '']);
   if (!s) {
-    rows.push(['Address', p?.address], ['Lost', exact(own.lost) + (own.causes ? ` (${causes(own.causes)})` : '')], ['Left out on purpose', exact(own.left_out || 0)],
+    const told = text => (own.status === 'unreachable' ? 'not known: it did not answer' : text);
+    rows.push(['Address', p?.address], ['Lost', told(exact(own.lost) + (own.causes ? ` (${causes(own.causes)})` : ''))], ['Left out on purpose', told(exact(own.left_out || 0))],
       ['Via', (own.via || []).join(', ')], ['Better, not used', (own.unused || []).join('; ') || 'none'],
       ['Policies', (own.policies || []).join(', ')], ['Connections', own.of]);
     return rows;

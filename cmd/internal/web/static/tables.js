@@ -7,7 +7,8 @@ import { Table } from './table.js';
 import { bytes, causes, clock, compact, exact, label, percent, plural, span, trip } from './format.js';
 
 const zero = (n, write) => (n ? write(n) : { text: n === undefined ? '–' : '0', dim: true });
-const lossCell = x => ({ text: x.lost ? compact(x.lost) : '0', title: x.causes ? causes(x.causes) : undefined, bad: x.loss_rate > 0, dim: !x.lost });
+// What a process has lost that does not answer is not known.
+const lossCell = x => ({ text: x.lost ? compact(x.lost) : x.status === 'unreachable' ? '–' : '0', title: x.causes ? causes(x.causes) : undefined, bad: x.loss_rate > 0, dim: !x.lost });
 const queueCell = x => (x.queue === undefined ? '–' : { text: percent(x.queue), bar: x.queue, tone: queueTone(x.queue) });
 // processState says of a process that stood still that it did, in the colour of one that loses: its peers have no fault.
 const processState = x => {
@@ -21,7 +22,7 @@ export const processColumns = context => [
   { key: 'status', title: 'State', cell: processState },
   { key: 'role', title: 'Role', prio: 3, cell: x => ({ text: x.role, dim: true }) },
   { key: 'host', title: 'Host', prio: 2, cell: x => x.host },
-  { key: 'peers', title: 'Subs', num: true, prio: 2, hint: 'connected subscribers, of a receiver senders', cell: x => exact(x.peers) },
+  { key: 'peers', title: 'Subs', num: true, prio: 2, hint: 'connected subscribers, of a receiver senders', cell: x => (x.status === 'unreachable' ? '–' : exact(x.peers)) },
   { key: 'rate', title: 'msg/s', num: true, cell: x => zero(x.rate, compact) },
   { key: 'bytes', title: 'Payload/s', num: true, prio: 2, cell: x => zero(x.bytes, bytes) },
   { key: 'queue', title: 'Fullest queue', prio: 3, cell: queueCell },
