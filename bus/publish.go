@@ -105,7 +105,8 @@ func (p *publisherImpl) retry(ctx context.Context, tag tags.Tag, size int, publi
 }
 
 // Flush sends published messages without waiting for full pages or the flush interval.
-// Blocks: never.
+// What the policy Latest keeps for a subscriber that is behind is sent when there is room for
+// it. Blocks: never.
 func (handle *Publisher) Flush() { publisherOf(handle).fan.Flush() }
 
 // PublishZeroCopy publishes a message as PublishStatus does, but does not copy

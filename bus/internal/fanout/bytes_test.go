@@ -55,6 +55,21 @@ func newBytesBed(tb testing.TB, policy subscription.Policy, subscribers int, cfg
 	return b
 }
 
+// subscriber makes a connection that wants a set, and completes what it is told first.
+func (b *bytesBed) subscriber(set tags.Set, policy subscription.Policy) (*Outbox, *modelEndpoint) {
+	b.t.Helper()
+	box, ep := new(Outbox), &modelEndpoint{read: func([]byte) {}}
+	var err error
+	if ep.pool, err = netio.NewPool(1, 1<<16); err != nil {
+		b.t.Fatal(err)
+	}
+	box.Init(&b.fan, ep, func(err error) { b.t.Fatal(err) })
+	b.subscribe(box, set, policy)
+	for ep.complete(box) {
+	}
+	return box, ep
+}
+
 // publish publishes messages of one tag until one is refused or lost, and the flush
 // interval passes behind each of them. It returns how many bytes were accepted.
 func (b *bytesBed) publish(tag tags.Tag, size, most int) (bytes int) {

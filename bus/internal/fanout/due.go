@@ -123,8 +123,8 @@ func (fan *Fanout) flushDue() {
 	}
 }
 
-// Flush queues all pages under construction, and what policies keep back, and sends them
-// on this goroutine if that is possible.
+// Flush queues all pages under construction, and what policies keep back for lanes that are
+// not busy, and sends them on this goroutine if that is possible.
 func (fan *Fanout) Flush() {
 	for _, s := range *fan.streams.Load() {
 		s.flush()

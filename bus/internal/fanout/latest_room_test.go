@@ -3,6 +3,7 @@
 package fanout
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -51,6 +52,54 @@ func TestLatestWaitsForRoom(t *testing.T) {
 	}
 	if last != 29 {
 		t.Errorf("the newest message is number 29, delivered was %d", last)
+	}
+}
+
+// While a lane is busy the newest message waits, also if each one is flushed: pages of messages that are
+// not the newest any more would fill the lane, which then loses the newest.
+func TestLatestKeepsTheNewest_flushed(t *testing.T) {
+	const pageBytes, messages = 4096, 200
+	for _, flushes := range []bool{false, true} {
+		for _, interval := range []time.Duration{0, time.Hour} {
+			t.Run(fmt.Sprintf("flushes %v, interval %v", flushes, interval), func(t *testing.T) {
+				pool, err := netio.NewPool(256, pageBytes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := newBytesBed(t, subscription.Policy{}, 0, Config{
+					Pool: pool, PageBytes: pageBytes, QueueBytes: 16 * pageBytes, MaxMessageBytes: 2000, Served: tags.Of(1),
+				})
+				b.fan.cfg.FlushInterval = interval
+				clock, last := time.Hour, byte(0)
+				b.fan.now = func() int64 { return int64(clock) }
+				slow, ep := b.subscriber(tags.Of(1), subscription.Policy{Kind: subscription.Latest})
+				ep.read = func(m []byte) { last = m[len(m)-1] }
+				for i := range messages {
+					if err := b.fan.Publish(1, 0, append(make([]byte, 1000), byte(i)), nil); err != nil {
+						t.Fatal(err)
+					}
+					if flushes {
+						b.fan.Flush()
+					}
+					clock += time.Millisecond
+					b.fan.flushDue()
+					b.loop.turn()
+				}
+				if interval > 0 && !flushes {
+					clock += interval
+				}
+				for range messages {
+					for ep.complete(slow) {
+					}
+					b.loop.turn()
+					b.fan.flushDue()
+				}
+				sums := slow.Lanes[0].Account.Sums()
+				if last != messages-1 || sums.Lost[subscription.CauseFull] > 0 {
+					t.Errorf("the last message is number %d, and %d are lost; want %d, and none", last, sums.Lost[subscription.CauseFull], messages-1)
+				}
+			})
+		}
 	}
 }
 

@@ -241,15 +241,22 @@ func (s *stream) allBusy() bool {
 	return len(s.lanes) > 0
 }
 
-// flush sends all that is under construction, for a caller of Flush.
+// flush sends all that is under construction, for a caller of Flush. What Latest keeps for a
+// busy lane is sent when the lane is not busy any more.
 func (s *stream) flush() {
 	if !s.left.Load() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pending() {
-		s.asked = s.fan.cfg.FlushInterval == 0
-		s.sendNow(s.fan.now())
+	if !s.pending() {
+		return
 	}
+	now := s.fan.now()
+	if s.solo != nil && s.solo.latest != nil && s.allBusy() {
+		s.due = now // a page now would hold what is not the newest when its turn comes
+		return
+	}
+	s.asked = s.fan.cfg.FlushInterval == 0
+	s.sendNow(now)
 }
