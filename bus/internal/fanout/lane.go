@@ -126,10 +126,19 @@ const roomShare = 16
 //
 //   - need: bytes of the first message.
 //   - want: bytes of the page.
-func (n *Lane) hasRoom(need, want int64) bool {
+func (n *Lane) hasRoom(need, want int64) bool { return n.shortOf(need, want) == 0 }
+
+// shortOf returns what a page lacks that may not be opened: CauseFull for room of the lane itself,
+// or CauseMemory. 0: it may (hasRoom).
+func (n *Lane) shortOf(need, want int64) subscription.Cause {
 	need = max(need, min(want, n.limit/roomShare))
-	now := n.pinned.Load()
-	return (now == 0 || now+need <= n.limit || n.dead.Load()) && (n.Policy.Lossless() || !n.out.fan.lossyFull(need))
+	switch now := n.pinned.Load(); {
+	case now > 0 && now+need > n.limit && !n.dead.Load():
+		return subscription.CauseFull
+	case !n.Policy.Lossless() && n.out.fan.lossyFull(need):
+		return subscription.CauseMemory
+	}
+	return 0
 }
 
 // lossyFull reports whether the lossy lanes together have no room for so many bytes. They
@@ -143,14 +152,14 @@ func (fan *Fanout) lossyFull(bytes int64) bool {
 }
 
 // reserve takes room for a page and returns how much: want, or as much as there is, but
-// need at least. It returns 0 if the lane has no room and its policy makes none: then the
-// lane does not get the messages. openMu is held. For a lossless lane the caller has
+// need at least. If the lane has no room and its policy makes none, it does not get the
+// messages: the result is -shortOf. openMu is held. For a lossless lane the caller has
 // checked hasRoom.
 func (n *Lane) reserve(need, want int64) int64 {
 	room := n.room()
 	if !n.Policy.Lossless() {
-		if !n.hasRoom(need, want) && (n.Policy.Kind != subscription.DropOldest || !n.dropOldest(need, want)) {
-			return 0
+		if cause := n.shortOf(need, want); cause != 0 && (n.Policy.Kind != subscription.DropOldest || !n.dropOldest(need, want)) {
+			return -int64(cause)
 		}
 		room = min(n.room(), n.out.fan.lossyRoom())
 	}

@@ -28,7 +28,7 @@ func (n *Lane) notice() item { return item{note: &note{lane: n, losses: &ledger.
 
 // losePage notes that the lane does not get a page, of which the caller keeps the
 // reference. Then it pumps, so that the notice goes out if nothing is ahead of it.
-func (n *Lane) losePage(p *page) {
+func (n *Lane) losePage(cause subscription.Cause, p *page) {
 	n.out.mu.Lock()
 	defer n.out.mu.Unlock()
 	if n.out.dead {
@@ -36,7 +36,6 @@ func (n *Lane) losePage(p *page) {
 		p.receipt.settle(ErrLost, true)
 		return
 	}
-	cause := n.why()
 	p.receipt.settle(n.out.fan.cfg.LossError(cause), true)
 	p.tags(func(tag tags.Tag, count uint64) { n.lose(cause, tag, count) })
 	n.out.pump()
@@ -55,14 +54,6 @@ func (n *Lane) loseMessages(cause subscription.Cause, tag tags.Tag, count uint64
 	n.out.pump()
 }
 
-// why returns what a lane without room lacks.
-func (n *Lane) why() subscription.Cause {
-	if n.pinned.Load() == 0 || !n.out.fan.lossyFull(n.limit/roomShare) {
-		return subscription.CauseFull
-	}
-	return subscription.CauseMemory
-}
-
 // dropOldest drops the pages that wait longest to make room, and reports whether there
 // is enough now. Pages in flight cannot be dropped.
 func (n *Lane) dropOldest(need, want int64) bool {
@@ -78,28 +69,31 @@ func (n *Lane) dropOldest(need, want int64) bool {
 // dropFrom drops the first pages of a queue until there is enough room, and reports
 // whether there is. Outbox.mu is held.
 func (n *Lane) dropFrom(queue *ring.Ring[item], need, want int64) bool {
-	for i := 0; !n.hasRoom(need, want); {
+	for i := 0; ; {
+		cause := n.shortOf(need, want)
+		if cause == 0 {
+			return true
+		}
 		for i < queue.Len() && queue.At(i).page == nil {
 			i++
 		}
 		if i == queue.Len() {
 			return false
 		}
-		p := n.loseAt(queue, i)
+		p := n.loseAt(cause, queue, i)
 		if i > 0 && queue.At(i-1).lost() {
 			queue.At(i - 1).note.losses.Merge(queue.At(i).note.losses)
 			queue.Remove(i)
 		}
 		n.drop(p)
 	}
-	return true
 }
 
 // loseAt replaces a waiting page by a notice of its losses, and returns the page.
 // Outbox.mu is held.
-func (n *Lane) loseAt(queue *ring.Ring[item], i int) *page {
+func (n *Lane) loseAt(cause subscription.Cause, queue *ring.Ring[item], i int) *page {
 	x := queue.At(i)
-	p, cause := x.page, n.why()
+	p := x.page
 	n.out.forget(p.receipt)
 	p.receipt.settle(n.out.fan.cfg.LossError(cause), true)
 	*x = n.notice()

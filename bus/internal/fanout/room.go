@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/internal/wire"
+	"tagbus/subscription"
 )
 
 // ask is what a message needs of a page that is being opened for it.
@@ -98,16 +99,19 @@ func refused(x ask, streams []*stream) (any bool) {
 	return any
 }
 
-// openSolo begins a page for the only lane of a solo stream, whose mutex is held, and
-// reports whether there is room for it.
-func (fan *Fanout) openSolo(x ask, s *stream) bool {
+// openSolo begins a page for the only lane of a solo stream, whose mutex is held, or returns
+// what it lacks (shortOf).
+func (fan *Fanout) openSolo(x ask, s *stream) (short subscription.Cause) {
 	fan.openMu.Lock()
 	defer fan.openMu.Unlock()
-	if !s.lanes[0].hasRoom(x.counted, s.want(x)) || !s.takePage(x.memory) {
-		return false
+	if short = s.lanes[0].shortOf(x.counted, s.want(x)); short != 0 {
+		return short
+	}
+	if !s.takePage(x.memory) {
+		return subscription.CauseMemory
 	}
 	s.begin(x)
-	return true
+	return 0
 }
 
 // extend takes more room for the page of s at all lanes that are going to get it: most

@@ -67,11 +67,12 @@ func (o *solo) write(t *soloTag, status wire.Status, position uint64, data []byt
 	if s.page != nil && !s.fits(len(data)) {
 		s.sealPage()
 	}
-	if s.page == nil && !s.fan.openSolo(askFor(len(data)+wire.PositionBytes), s) {
-		cause := o.lane.why()
-		s.loses(cause, t.tag, position)
-		o.lane.loseMessages(cause, t.tag, 1)
-		return
+	if s.page == nil {
+		if cause := s.fan.openSolo(askFor(len(data)+wire.PositionBytes), s); cause != 0 {
+			s.loses(cause, t.tag, position)
+			o.lane.loseMessages(cause, t.tag, 1)
+			return
+		}
 	}
 	s.fill(t.tag, status, position, data)
 	if t.untold > 0 { // the position tells

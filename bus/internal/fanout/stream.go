@@ -25,7 +25,7 @@ type stream struct {
 
 	mu       sync.Mutex
 	page     *page   // under construction, or nil
-	held     []int64 // bytes reserved for it at each lane; 0: the lane is not going to get it
+	held     []int64 // bytes reserved for it at each lane; -cause: for that the lane is not going to get it
 	end      place   // of what was put into it, if it is large
 	writer   wire.Writer
 	tail     arena.Tail
@@ -211,8 +211,8 @@ func (s *stream) sealPage() {
 	p.refs.Store(int32(len(s.lanes)) + 1) // one for this function: there may be no lane that takes the page
 	tell := false
 	for i, n := range s.lanes {
-		if s.held[i] == 0 {
-			n.losePage(p)
+		if s.held[i] < 0 {
+			n.losePage(subscription.Cause(-s.held[i]), p)
 			s.fan.release(p)
 			continue
 		}
