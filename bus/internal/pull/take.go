@@ -67,6 +67,7 @@ func (q *Batches[K, P]) pass() {
 	more := q.filled.Len() > 0 || q.isAhead || q.ended
 	if !more {
 		q.waits.Store(true) // for the others
+		more = q.unbox()    // what came before that was not told
 	}
 	q.mu.Unlock()
 	if more {

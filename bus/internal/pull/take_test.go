@@ -3,7 +3,9 @@
 package pull
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -129,4 +131,60 @@ func TestBatches_Next_tellsTheOthersLater(t *testing.T) {
 		}
 		b.close(nil)
 	})
+}
+
+// dying is a context that ends without a word.
+type dying struct {
+	context.Context
+	dead atomic.Bool
+}
+
+func (c *dying) Err() error {
+	if c.dead.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestBatches_Next_leavesTheOthersTheRest: a reader was woken for all that has come, and goes away before it
+// has seen the last of it.
+func TestBatches_Next_leavesTheOthersTheRest(t *testing.T) {
+	for name, first := range map[string]func(b *bed, add func()){
+		"because it has a batch": func(b *bed, add func()) { // Next, and something comes before it returns
+			_, _ = b.batches.Take(false)
+			<-b.batches.woken
+			_, _ = b.batches.Take(false)
+			add()
+			b.batches.pass()
+		},
+		"because its context ends": func(b *bed, _ func()) {
+			ctx := &dying{Context: context.Background()}
+			b.loop.Post(func() { ctx.dead.Store(true) })
+			_, _ = b.batches.Next(ctx)
+		},
+	} {
+		for _, kind := range []string{"batches", "lossy batches"} {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b, took := newBed(kind, 1<<20, 0), make(chan error, 1)
+					add := func() {
+						b.page(message{Data: []byte("a")})
+						b.loop.endTurn()
+					}
+					go first(b, add)
+					synctest.Wait()
+					go func() {
+						_, err := b.batches.Next(t.Context())
+						took <- err
+					}()
+					synctest.Wait()
+					add()
+					if synctest.Wait(); len(took) != 1 {
+						t.Error("a reader waits, although there is something")
+					}
+					b.close(nil)
+				})
+			})
+		}
+	}
 }
