@@ -173,9 +173,15 @@ func TestPublisher_hearsWhatTheQueueOfASubscriberLoses(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 			o.agree(0)
-			st, err := o.sub.State(t.Context(), state.Question{Peers: 1})
+			st, err := o.sub.State(t.Context(), state.Question{Peers: 1, Tags: tags.Of(1, 2)})
 			must(t, err)
-			if lost := o.queue.Overflowed(); lost == 0 || len(st.Losses)+len(st.Peers[0].Losses) > 0 || st.LeftOut != lost || st.Peers[0].LeftOut != lost ||
+			var byTag uint64
+			for _, tag := range st.Asked {
+				if byTag += tag.LeftOut; len(tag.Losses) > 0 {
+					t.Errorf("tag %v has lost %v, want none", tag.Tag, tag.Losses)
+				}
+			}
+			if lost := o.queue.Overflowed(); lost == 0 || byTag != lost || len(st.Losses)+len(st.Peers[0].Losses) > 0 || st.LeftOut != lost || st.Peers[0].LeftOut != lost ||
 				st.Receiving.Overflowed != lost || o.sub.Stats().Overflowed != lost {
 				t.Errorf("the queue has left out %d, and the state is %+v", lost, st)
 			}

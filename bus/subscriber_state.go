@@ -61,8 +61,9 @@ func (s *subscriberImpl) stateOfTags(ctx context.Context, set tags.Set, tell fun
 		return func(int) (steps int, done bool) { tell(nil); return 1, true }
 	}
 	var sums snapshot.Received
-	return intake.Walk(ctx, s.met(), intakeOf, func(_ receivedPart, e *knownTag) (steps int) {
-		if !set.Contains(e.Tag) || !sums.Add(e.Tag, &e.Value.Tally) {
+	configs := s.lanes.All()
+	return intake.Walk(ctx, s.met(), intakeOf, func(at receivedPart, e *knownTag) (steps int) {
+		if !set.Contains(e.Tag) || !sums.Add(e.Tag, &e.Value.Tally, configs[at.Lane].Policy.Kind == Latest) {
 			return 0
 		}
 		return intake.StepsPerTag

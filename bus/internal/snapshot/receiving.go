@@ -23,7 +23,9 @@ type received struct {
 
 // Add adds what has come of a tag of one publisher, if that is anything, and reports whether
 // it has: what is of more than state.MaxTags tags is left out.
-func (r *Received) Add(tag tags.Tag, tally *ledger.Tally) (added bool) {
+//
+//   - superseded: what a full queue has lost is left out on purpose, as the policy Latest does.
+func (r *Received) Add(tag tags.Tag, tally *ledger.Tally, superseded bool) (added bool) {
 	if tally.Position == tally.Unwanted {
 		return false
 	}
@@ -39,6 +41,10 @@ func (r *Received) Add(tag tags.Tag, tally *ledger.Tally) (added bool) {
 		r.sums[tag] = sum
 	}
 	lost := tally.Lost()
+	if superseded {
+		lost[subscription.CauseLeftOut] += lost[ledger.Queue]
+		lost[ledger.Queue] = 0
+	}
 	sum.delivered += tally.Delivered
 	sum.lost.Add(&lost)
 	return true

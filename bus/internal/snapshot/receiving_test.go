@@ -3,6 +3,7 @@
 package snapshot_test
 
 import (
+	"slices"
 	"testing"
 
 	"tagbus/bus/internal/intake"
@@ -24,14 +25,14 @@ func TestReceived(t *testing.T) {
 		return tally
 	}
 	for tag := tags.Tag(state.MaxTags); tag > 0; tag-- {
-		if !sums.Add(tag, came(1, 0)) {
+		if !sums.Add(tag, came(1, 0), false) {
 			t.Fatalf("tag %v is left out", tag)
 		}
 	}
-	if !sums.Add(5, came(2, 3)) {
+	if !sums.Add(5, came(2, 3), false) {
 		t.Error("a tag of another publisher is left out")
 	}
-	if sums.Add(state.MaxTags+1, came(1, 0)) || sums.Add(6, came(0, 0)) {
+	if sums.Add(state.MaxTags+1, came(1, 0), false) || sums.Add(6, came(0, 0), false) {
 		t.Error("one tag too many was added, or one of which nothing came")
 	}
 	all := sums.States()
@@ -40,6 +41,21 @@ func TestReceived(t *testing.T) {
 	}
 	if x := all[4]; x.Tag != 5 || x.Messages != 3 || state.Lost(x.Losses) != 3 {
 		t.Errorf("got %d messages of tag %v, and %v lost; want 3 of 5, and 3", x.Messages, x.Tag, x.Losses)
+	}
+}
+
+// TestReceived_superseded: what a full queue has lost counts by its policy.
+func TestReceived_superseded(t *testing.T) {
+	var sums snapshot.Received
+	for messages, superseded := range map[uint64]bool{5: false, 7: true} {
+		tally := &ledger.Tally{Position: 10, Delivered: 10}
+		tally.Drop(ledger.Queue, messages)
+		tally.Drop(ledger.Panic, 1)
+		sums.Add(1, tally, superseded)
+	}
+	want := []state.Loss{{Cause: state.Overflow, Messages: 5}, {Cause: state.Panic, Messages: 2}}
+	if x := sums.States()[0]; x.Messages != 20 || x.LeftOut != 7 || !slices.Equal(x.Losses, want) {
+		t.Errorf("got %d messages, %d left out and lost %v; want 20, 7 and %v", x.Messages, x.LeftOut, x.Losses, want)
 	}
 }
 
