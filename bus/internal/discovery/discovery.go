@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package discovery keeps a user for each entry of one role in a directory: it makes one
-// when an entry appears, and tells it what becomes of the entry.
+// when an entry appears, and tells it what becomes of the entry. An entry that gets another
+// role is gone.
 //
 // Thousands of entries may appear, or go, at once. Their events wait in a queue, and a
 // job on the loop handles some of them in each slice.
@@ -25,7 +26,7 @@ import (
 // have taken, see workqueue.Job.
 type User interface {
 	Take(e directory.Event) (steps int) // the entry has appeared or changed
-	Gone() (steps int)                  // the entry is gone
+	Gone() (steps int)                  // the entry is gone, which may be told again
 }
 
 // Follower follows the entries of one role in a directory. All functions are called on
@@ -136,7 +137,10 @@ func (f *Follower[U]) follow(e directory.Event) (steps int) {
 		f.Problem(e.Err) // the entry stays as it was
 		return 0
 	}
-	if e.Entry.Role != f.Role || f.refuses(e) {
+	if e.Entry.Role != f.Role { // it may have had another one until now
+		e.Kind = directory.Gone
+	}
+	if f.refuses(e) {
 		return 0
 	}
 	u, known := f.Users[e.Entry.Instance]

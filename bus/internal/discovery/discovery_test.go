@@ -91,8 +91,12 @@ func TestAFollowerKeepsAUserForEachEntryOfItsRole(t *testing.T) {
 	event := func(kind directory.EventKind, name string) directory.Event {
 		return directory.Event{Kind: kind, Entry: directory.Entry{Instance: "x", Name: name, Role: directory.Receiver}}
 	}
-	foreign := event(directory.Appeared, "foreign")
-	foreign.Entry.Role = directory.Publisher
+	other := func(kind directory.EventKind) directory.Event {
+		e := event(kind, "foreign")
+		e.Entry.Role = directory.Publisher
+		return e
+	}
+	foreign := other(directory.Appeared)
 	bad := directory.Event{Kind: directory.Problem, Entry: foreign.Entry, Err: errors.New("bad")}
 	const appeared, changed, gone = directory.Appeared, directory.Changed, directory.Gone
 	for _, x := range []struct {
@@ -107,6 +111,9 @@ func TestAFollowerKeepsAUserForEachEntryOfItsRole(t *testing.T) {
 		{"goes and comes again", []directory.Event{event(appeared, "a"), event(gone, "a"), event(appeared, "b")}, []string{"new", "take a", "gone", "take b"}, 1},
 		{"goes and was not there", []directory.Event{event(gone, "a")}, nil, 0},
 		{"another role", []directory.Event{foreign, {Kind: gone, Entry: foreign.Entry}}, nil, 0},
+		{"changes its role", []directory.Event{event(appeared, "a"), other(changed)}, []string{"new", "take a", "gone"}, 1},
+		{"changes its role, and changes back", []directory.Event{event(appeared, "a"), other(changed), event(changed, "b")}, []string{"new", "take a", "gone", "take b"}, 1},
+		{"refused, changes its role, and changes back", []directory.Event{event(appeared, "large"), other(changed), event(changed, "large")}, []string{"too large", "too large"}, 0},
 		{"a problem of another role", []directory.Event{bad}, []string{"bad"}, 0},
 		{"refused, told once", []directory.Event{event(appeared, "large"), event(changed, "large")}, []string{"too large"}, 0},
 		{"refused, told once, in spite of a problem with it", []directory.Event{event(appeared, "large"), bad, event(changed, "large")}, []string{"too large", "bad"}, 0},
