@@ -89,7 +89,7 @@ func Main(args []string, s Streams) int {
 		stuck.Exit(s.Err, fmt.Sprintf("%s: %v, %s", program, context.Cause(ctx), n.Text()), ExitFailed)
 	})()
 	return run(args, s, func(f *flags) context.Context {
-		rereads.Store(f.Run.Cert != "") // etcd reads certificates again by itself, at each handshake
+		rereads.Store(f.Run.rereads())
 		return ctx
 	})
 }

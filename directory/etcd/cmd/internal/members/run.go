@@ -71,7 +71,9 @@ func (f *runFlags) run(ctx context.Context, s Streams) error {
 		return err
 	}
 	log.Info("member "+m.Name()+" has started", "data", f.Data, "clients", m.Clients(), "members", m.Peers())
+	stop := f.reloading(m, log)
 	err = f.serve(ctx, m, log, s)
+	stop()
 	notify(log, daemon.SdNotifyStopping)
 	if signal := (*signals.Error)(nil); errors.As(context.Cause(ctx), &signal) && signal.Why != "" {
 		log.Warn("stopping", "signal", signal.Signal.String(), "why", signal.Why)
