@@ -75,7 +75,7 @@ func (s *shelf) list(whole bool) error {
 		i.seen = false
 	}
 	epoch, badSeen := "", make(map[string]bool)
-	key, revision, limit := d.config.Prefix, int64(0), int64(firstKeys)
+	key, revision, limit, newest := d.config.Prefix, int64(0), int64(firstKeys), d.newest()
 	for key != "" {
 		var page *clientv3.GetResponse
 		options := []clientv3.OpOption{
@@ -113,6 +113,7 @@ func (s *shelf) list(whole bool) error {
 		}
 	}
 	if whole {
+		d.sawRevision(newest, revision)
 		s.finish(revision, epoch, badSeen)
 	}
 	return nil

@@ -43,6 +43,7 @@ func (d *Directory) verify() {
 		for i, r := range part {
 			gets[i] = clientv3.OpGet(d.keyOf(r.instance), clientv3.WithKeysOnly())
 		}
+		newest := d.newest()
 		var response *clientv3.TxnResponse
 		err := d.servers.do(d.ctx, kindVerify, func(ctx context.Context) (err error) {
 			response, err = d.servers.client.Txn(ctx).Then(gets...).Commit()
@@ -51,6 +52,7 @@ func (d *Directory) verify() {
 		if err != nil {
 			return // it is tried again
 		}
+		d.sawRevision(newest, response.Header.Revision)
 		for i, r := range part {
 			var revision int64
 			if kvs := response.Responses[i].GetResponseRange().GetKvs(); len(kvs) > 0 {
@@ -59,6 +61,39 @@ func (d *Directory) verify() {
 			d.sawOwn(r.instance, revision, response.Header.Revision)
 		}
 	}
+}
+
+// newest returns the highest revision at which this process wrote what it announces; 0: it
+// wrote nothing.
+func (d *Directory) newest() (revision int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.registrations {
+		if r.written > 0 {
+			revision = max(revision, r.revision)
+		}
+	}
+	return revision
+}
+
+// sawRevision makes keep write again what was written after the revision that the servers
+// have, if older data came back to them: a backup, or a virtual machine that was set back. The
+// lease may be in it.
+//
+//   - before: newest, before the servers were asked.
+//   - at: the revision of their answer, which is what all of them agree on.
+func (d *Directory) sawRevision(before, at int64) {
+	if at >= before {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.registrations {
+		if r.written > 0 && r.revision > at {
+			r.written, r.retry = 0, time.Time{}
+		}
+	}
+	d.wake()
 }
 
 // sawOwn compares what the servers have of an instance with what this process wrote, if it
@@ -74,7 +109,7 @@ func (d *Directory) sawOwn(instance string, revision, at int64) {
 		return
 	}
 	if at < r.revision {
-		return // before the entry was written; data that begins again ends the lease
+		return // before the entry was written; sawRevision looks for older data
 	}
 	r.written, r.retry = 0, time.Time{}
 	d.wake()

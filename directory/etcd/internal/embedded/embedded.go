@@ -130,6 +130,23 @@ func (s *Server) Wipe() {
 	}
 }
 
+// Save keeps its data as they are. It must not run.
+func (s *Server) Save() {
+	s.tb.Helper()
+	if err := os.CopyFS(filepath.Join(s.folder, "saved"), os.DirFS(filepath.Join(s.folder, "data"))); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Restore gives it the data of Save again, as a backup does. It must not run.
+func (s *Server) Restore() {
+	s.tb.Helper()
+	s.Wipe()
+	if err := os.Rename(filepath.Join(s.folder, "saved"), filepath.Join(s.folder, "data")); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
 // Client returns a client of the test's own, in the server's process. It is patient.
 func (s *Server) Client() *clientv3.Client {
 	s.tb.Helper()
