@@ -34,7 +34,8 @@
 // MaxAge at most, and not in front of a reader that has watched it before: it remembers the
 // newest proof of each signer and instance. The clocks of announcers and readers may differ by
 // MaxSkew. The entry of an announcer whose clock is further ahead is refused until its time
-// has come, and that of one whose clock is more than two hours late comes and goes.
+// has come, and that of one whose clock is more than two hours late comes and goes. An announcer
+// whose clock is set right signs again within a minute.
 //
 // # Proof, version 1
 //

@@ -32,3 +32,6 @@ func (d *Directory) Remember(n int, first time.Time) (remembered int, last bool)
 	}
 	return len(d.seen), d.seen[seenKey(k)] != 0
 }
+
+// Made returns when the proof of an entry was made.
+func Made(r directory.Registration) time.Time { return r.(reporting).made }

@@ -82,9 +82,12 @@ func (r *registration) sign() error {
 		return nil
 	}
 	d := r.directory
-	now := d.cfg.Now()
+	now := d.now()
 	d.mu.Lock()
-	d.serial = max(now.UnixNano(), d.serial+1)
+	d.serial++
+	if nanos := now.UnixNano(); d.serial < nanos || d.serial > nanos+int64(MaxSkew) { // or the clock was ahead, and readers refuse that
+		d.serial = nanos
+	}
 	serial := d.serial
 	d.mu.Unlock()
 	pair := d.cfg.Identity.KeyPair()
@@ -113,7 +116,7 @@ func (r *registration) Update(e directory.Entry) error {
 	if closed {
 		return directory.ErrClosed
 	}
-	if !e.Equal(r.entry) || r.due(d.cfg.Now(), d.cfg.Identity.KeyPair()) {
+	if !e.Equal(r.entry) || r.due(d.now(), d.cfg.Identity.KeyPair()) {
 		before := r.entry
 		r.entry = e.Clone()
 		if err := r.sign(); err != nil {
@@ -123,6 +126,10 @@ func (r *registration) Update(e directory.Entry) error {
 	}
 	return r.inner.Update(r.proven)
 }
+
+// now returns the time of the wall clock alone. Monotonic readings do not show that it was set
+// right, or that the host was suspended, of which readers of a proof know nothing.
+func (d *Directory) now() time.Time { return d.cfg.Now().Round(0) }
 
 // due reports whether the proof is to be made again. The lock is held.
 func (r *registration) due(now time.Time, pair *tls.Certificate) bool {
@@ -160,7 +167,7 @@ func (r *registration) renewIfDue() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := r.directory
-	if !r.due(d.cfg.Now(), d.cfg.Identity.KeyPair()) || r.sign() != nil {
+	if !r.due(d.now(), d.cfg.Identity.KeyPair()) || r.sign() != nil {
 		return
 	}
 	d.mu.Lock()
