@@ -41,6 +41,8 @@ type fakeDisk struct {
 	capacity int           // bytes until it fails; 0: no limit
 	room     int           // bytes that free counts from; 0: no limit
 	stuck    chan struct{} // nil: none; writes wait until it is closed
+
+	createErr, syncErr, freeErr error // of each part but the first; of each Sync; behind the first two blocks
 }
 
 func (d *fakeDisk) create(part int) (file, error) {
@@ -48,6 +50,9 @@ func (d *fakeDisk) create(part int) (file, error) {
 	defer d.mu.Unlock()
 	if part != len(d.parts) {
 		return nil, fmt.Errorf("part %d is created after %d", part, len(d.parts))
+	}
+	if part > 0 && d.createErr != nil {
+		return nil, d.createErr
 	}
 	d.parts = append(d.parts, &fakeFile{disk: d})
 	return d.parts[part], nil
@@ -68,6 +73,9 @@ func (d *fakeDisk) finish(part int) error {
 func (d *fakeDisk) free() (uint64, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.freeErr != nil && d.used() > 512<<10 {
+		return 0, false, d.freeErr
+	}
 	return uint64(max(0, d.room-d.used())), d.room > 0, nil
 }
 
@@ -111,7 +119,7 @@ func (f *fakeFile) Sync() error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	f.syncs++
-	return nil
+	return f.disk.syncErr
 }
 
 // Close implements io.Closer.

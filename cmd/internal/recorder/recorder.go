@@ -184,7 +184,7 @@ func (r *run) subscribe() (err error) {
 // write writes blocks until the last one.
 func (r *run) write() (err error) {
 	for b := range r.intake.full {
-		if err != nil && !errors.Is(err, errLowDisk) {
+		if r.writer.broken {
 			continue // what still comes is not written
 		}
 		bytes := b.Bytes()
@@ -194,10 +194,10 @@ func (r *run) write() (err error) {
 		r.intake.written(b, bytes, r.post)
 	}
 	closed := r.writer.close()
-	if err == nil || errors.Is(err, errLowDisk) { // that is why it has ended
-		return closed
+	if r.writer.broken {
+		return err // that is why it has ended
 	}
-	return err
+	return closed
 }
 
 // onLoop runs a function on the loop and waits for it.

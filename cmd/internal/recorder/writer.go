@@ -31,7 +31,8 @@ type writer struct {
 	part    int
 	created time.Time // this part
 	synced  time.Time // this part, the last time
-	low     error     // the disk was found almost full: the rest is written, and no part begun
+	last    error     // why no part is begun any more, though the rest can be written
+	broken  bool      // the disk has failed: nothing more is written, and no end, which would say that all is there
 	closing chan error
 
 	syncing  atomic.Bool   // no bytes are taken meanwhile
@@ -98,13 +99,26 @@ func (w *writer) guard(more int) error {
 
 // write writes a block, which may begin a part. Its memory may be used again.
 //
-// Errors: those of the disk, after which there is nothing to write; errLowDisk, wrapped: the
-// block is written, and it should be one of the last.
+// Errors: those of the disk. Unless the writer is broken then, the block is written, and it should be
+// one of the last.
 func (w *writer) write(b *recording.Block) error {
-	if err := w.guard(b.Bytes()); err != nil && w.low == nil {
-		w.low = err
+	if err := w.append(b); err != nil {
+		w.broken = true
+		return err
 	}
-	if w.low == nil && w.due() {
+	return w.last
+}
+
+// append is write, whose errors break the writer.
+func (w *writer) append(b *recording.Block) error {
+	switch err := w.guard(b.Bytes()); {
+	case err == nil || w.last != nil:
+	case errors.Is(err, errLowDisk):
+		w.last = err
+	default:
+		return err
+	}
+	if w.last == nil && w.due() {
 		if err := w.rotate(); err != nil {
 			return err
 		}
@@ -120,7 +134,7 @@ func (w *writer) write(b *recording.Block) error {
 			return fmt.Errorf("fsync: %w", err)
 		}
 	}
-	return w.low
+	return nil
 }
 
 // due reports whether the next block is to begin a part.
@@ -131,14 +145,16 @@ func (w *writer) due() bool {
 }
 
 // rotate begins a part. The one before is closed beside it: to write it to the disk itself may
-// take long. No more than one is, for then the disk is too slow.
+// take long. No more than one is, for then the disk is too slow. If no part can be made the one
+// that is there goes on.
 func (w *writer) rotate() error {
 	if err := w.awaitClosed(); err != nil {
 		return err
 	}
 	next, err := w.create(w.part + 1)
 	if err != nil {
-		return err
+		w.last = err
+		return nil
 	}
 	if err := w.blocks.Rotate(w.pieces(next)); err != nil {
 		return errors.Join(err, next.Close())
@@ -164,9 +180,12 @@ func (w *writer) awaitClosed() error {
 
 // close ends the recording, if it can still be written, and closes the file.
 func (w *writer) close() error {
-	err := w.blocks.Close() // the error of before, after one
+	var err error
+	if !w.broken {
+		err = w.blocks.Close()
+	}
 	w.syncing.Store(true)
-	return errors.Join(w.awaitClosed(), err, closeFile(w.file, w.cmd.Fsync.last && err == nil))
+	return errors.Join(w.awaitClosed(), err, closeFile(w.file, w.cmd.Fsync.last && err == nil && !w.broken))
 }
 
 // closeFile closes a file, after it is written to the disk itself.
