@@ -41,6 +41,7 @@ type fakeDisk struct {
 	capacity int           // bytes until it fails; 0: no limit
 	room     int           // bytes that free counts from; 0: no limit
 	stuck    chan struct{} // nil: none; writes wait until it is closed
+	slowSync time.Duration // that each Sync takes
 
 	createErr, syncErr, freeErr error // of each part but the first; of each Sync; behind the first two blocks
 }
@@ -116,6 +117,7 @@ func (f *fakeFile) Write(p []byte) (int, error) {
 
 // Sync implements file.
 func (f *fakeFile) Sync() error {
+	<-time.After(f.disk.slowSync)
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	f.syncs++

@@ -137,6 +137,48 @@ func TestADiskThatFailsBetweenBlocks(t *testing.T) {
 	}
 }
 
+// TestASyncThatTakesLong is waited for at the end, wherever it is: it was taken for a disk that takes
+// nothing.
+func TestASyncThatTakesLong(t *testing.T) {
+	for _, flags := range []string{"--fsync block", "--fsync rotate", "--fsync rotate --rotate-bytes 64KiB"} {
+		t.Run(flags, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 5000 // in three blocks
+				b := newBed(t, "5-6 run.tbr --queue-bytes 4MiB --count 5000 "+flags, &fakeDisk{slowSync: 2 * diskGrace})
+				err := b.during(t.Context(), func() { b.publish(n) })
+				<-b.run.wrote // also if the run has given up
+				if s, report := b.check(err, 0, true); s.Messages != n || report.Total().Messages != n {
+					t.Errorf("got %+v, want all %d messages", s, n)
+				}
+			})
+		})
+	}
+}
+
+// TestASignalEndsAWaitForSync, the second one.
+func TestASignalEndsAWaitForSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wait = time.Minute
+		b := newBed(t, "5-6 run.tbr --fsync block", &fakeDisk{slowSync: time.Hour})
+		hurry, second := context.WithCancel(t.Context())
+		b.run.env.Hurry = hurry
+		ctx, first := context.WithCancel(t.Context())
+		var signal time.Time
+		err := b.during(ctx, func() {
+			b.publish(10)
+			time.Sleep(2 * time.Second)
+			signal = time.Now()
+			first()
+			time.Sleep(wait)
+			second()
+		})
+		if took := time.Since(signal); tool.Code(err) != 1 || took < wait || took > wait+time.Second {
+			t.Errorf("got %v after %v, want the end at the second signal, after %v", err, took, wait)
+		}
+		<-b.run.wrote // what was left behind
+	})
+}
+
 // TestADiskThatTakesNothing is not waited for without end.
 func TestADiskThatTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

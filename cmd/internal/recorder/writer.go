@@ -130,11 +130,18 @@ func (w *writer) append(b *recording.Block) error {
 	w.messages.Add(uint64(n))
 	if f := w.cmd.Fsync; f.block || f.every > 0 && time.Since(w.synced) >= f.every {
 		w.synced = time.Now()
-		if err := w.file.Sync(); err != nil {
+		if err := w.sync(w.file.Sync); err != nil {
 			return fmt.Errorf("fsync: %w", err)
 		}
 	}
 	return nil
+}
+
+// sync calls what waits for the disk itself: it takes no bytes meanwhile, and is not given up for that.
+func (w *writer) sync(wait func() error) error {
+	w.syncing.Store(true)
+	defer w.syncing.Store(false)
+	return wait()
 }
 
 // due reports whether the next block is to begin a part.
@@ -148,7 +155,7 @@ func (w *writer) due() bool {
 // take long. No more than one is, for then the disk is too slow. If no part can be made the one
 // that is there goes on.
 func (w *writer) rotate() error {
-	if err := w.awaitClosed(); err != nil {
+	if err := w.sync(w.awaitClosed); err != nil {
 		return err
 	}
 	next, err := w.create(w.part + 1)
@@ -165,7 +172,7 @@ func (w *writer) rotate() error {
 	go func() { w.closing <- closeFile(before, w.cmd.Fsync.part) }()
 	w.part++
 	w.parts.Add(1)
-	return w.disk.finish(w.part)
+	return w.sync(func() error { return w.disk.finish(w.part) }) // and its folder
 }
 
 // awaitClosed waits until the part before is closed.
@@ -184,8 +191,9 @@ func (w *writer) close() error {
 	if !w.broken {
 		err = w.blocks.Close()
 	}
-	w.syncing.Store(true)
-	return errors.Join(w.awaitClosed(), err, closeFile(w.file, w.cmd.Fsync.last && err == nil && !w.broken))
+	return w.sync(func() error {
+		return errors.Join(w.awaitClosed(), err, closeFile(w.file, w.cmd.Fsync.last && err == nil && !w.broken))
+	})
 }
 
 // closeFile closes a file, after it is written to the disk itself.
