@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -160,6 +161,40 @@ func TestReader_refusesBombs(t *testing.T) {
 		}
 	}
 }
+
+// TestReaders_Recorded_refusesBombs: the blocks of a file are worth its bytes together, and not each of
+// them a GiB. What is not read has the times of its header.
+func TestReaders_Recorded_refusesBombs(t *testing.T) {
+	const blocks, length = 64, 2 * time.Minute
+	block := compressed(t, make([]byte, 1<<20), 0, 1<<19, rawTable(1<<19, 0)) // messages without data, all at one time
+	block.last = int64(length)
+	var all []rawBlock
+	for i := range blocks {
+		block.number = uint32(i)
+		all = append(all, block)
+	}
+	all = append(all, rawBlock{table: rawTable(1, 1), body: rawMessage, messages: 1, number: blocks, last: 1})
+	b := rawFile(0, nil, all...)
+	bodies := 0
+	r, err := recording.NewReader(readerFunc(func(to []byte, offset int64) (int, error) {
+		if len(to) == len(block.body) {
+			bodies++
+		}
+		return bytes.NewReader(b).ReadAt(to, offset)
+	}), int64(len(b)), recording.ReaderConfig{})
+	must(t, err)
+	recording.SetFree(r, 16<<20)
+	got, _ := recording.Readers{r}.Recorded()
+	if bodies == 0 || bodies > blocks/4 || got < length {
+		t.Errorf("got %v after %d blocks of %d were read, want at least %v after a few", got, bodies, blocks, length)
+	}
+}
+
+// readerFunc is a file that a function reads.
+type readerFunc func(to []byte, offset int64) (int, error)
+
+// ReadAt implements io.ReaderAt.
+func (f readerFunc) ReadAt(to []byte, offset int64) (int, error) { return f(to, offset) }
 
 // TestWriter_whatIsWrittenIsNoBomb: recordings of nothing but zeros, which compress to next to
 // nothing, are within the limit of readers.

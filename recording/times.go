@@ -64,11 +64,13 @@ type pieces struct {
 func piecesOf(parts Readers) []piece {
 	p := pieces{least: holeOf(parts)}
 	for _, r := range parts {
+		c := newCursor(r, &Query{}, true) // one, so that the blocks are worth the bytes of the file together
+		c.event = new(Event)
 		for i := range r.blocks {
 			if b := &r.blocks[i]; uint64(b.last)-uint64(b.first) < p.least {
 				p.add(b.first, b.last)
 			} else {
-				p.read(r, i)
+				p.read(c, i)
 			}
 		}
 	}
@@ -90,18 +92,21 @@ func (p *pieces) add(first, last int64) {
 	}
 }
 
-// read adds the records of a block that is as long as a hole: one may be within it.
-func (p *pieces) read(r *Reader, block int) {
-	b := &r.blocks[block]
-	c := newCursor(r, &Query{}, true)
-	c.block, c.event = block, new(Event)
-	for range uint64(b.messages) + uint64(b.events) {
-		if ok, err := c.next(); !ok || err != nil { // it is damaged: its times are those of its header
-			p.add(b.first, b.last)
+// read adds the records of a block that is as long as a hole: one may be within it. One that cannot
+// be read has the times of its header.
+func (p *pieces) read(c *cursor, block int) {
+	b := &c.r.blocks[block]
+	c.block = block
+	ok, err := c.open()
+	if ok && err == nil && c.block == block { // it is not empty
+		for ok, err = c.take(); ok; ok, err = c.take() {
+			p.add(c.time, c.time)
+		}
+		if err == nil {
 			return
 		}
-		p.add(c.time, c.time)
 	}
+	p.add(b.first, b.last)
 }
 
 // holeOf returns how long a hole is in a recording, in ns.
