@@ -3,6 +3,8 @@
 package recording
 
 import (
+	"context"
+
 	"tagbus/internal/validate"
 )
 
@@ -71,6 +73,11 @@ type ReaderConfig struct {
 	// file has its index. Open finds out by itself.
 	BeingWritten bool
 
+	// Context ends reading: once it has ended each read fails with its cause, as one of a file that
+	// cannot be read. An iteration then has a DamageError for each block that is left, so the loop looks
+	// at Context before it takes one for damage. Default: nothing ends it.
+	Context context.Context
+
 	// MaxBlockBytes limits the memory for a file that is hostile or damaged: the bytes
 	// of a block before compression, and those of its table. A larger block is an
 	// ErrTooLarge. Default 128 MiB; 256 bytes to 2 GiB less a byte.
@@ -84,6 +91,9 @@ type ReaderConfig struct {
 }
 
 func (c ReaderConfig) withDefaults() ReaderConfig {
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
 	validate.Default(&c.MaxBlockBytes, defaultMaxBlockBytes)
 	validate.Default(&c.MaxExpansion, defaultMaxExpansion)
 	return c

@@ -34,7 +34,7 @@ type cursor struct {
 
 // newCursor returns a cursor in front of the first block.
 func newCursor(r *Reader, q *Query, events bool) *cursor {
-	c := &cursor{loader: loader{r: r}, q: q, from: math.MinInt64, to: math.MaxInt64, events: events}
+	c := &cursor{loader: loader{r: r, peers: r.peers}, q: q, from: math.MinInt64, to: math.MaxInt64, events: events}
 	if !q.From.IsZero() {
 		c.from = nanoseconds(q.From)
 	}

@@ -15,7 +15,8 @@ import (
 // loader reads one block after the other into the same memory.
 type loader struct {
 	r     *Reader
-	block int // index in r.blocks
+	block int    // index in r.blocks
+	peers *peers // of all files that are read together
 
 	h          blockHeader
 	table      []byte
@@ -113,7 +114,7 @@ func (l *loader) readTable() error {
 		if d.bad {
 			return malformed("the table ends early")
 		}
-		l.blockPeers = append(l.blockPeers, l.r.peers.of(p))
+		l.blockPeers = append(l.blockPeers, l.peers.of(p))
 	}
 	n = d.uvarint()
 	if n > uint64(len(d.b))/leastSeriesBytes {

@@ -3,6 +3,7 @@
 package recording
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -101,8 +102,11 @@ func (r *Reader) readError(err error) error {
 
 // readAt fills b.
 //
-// Errors: those of the file; io.ErrUnexpectedEOF if it is shorter.
+// Errors: those of the file; io.ErrUnexpectedEOF if it is shorter; the cause of the end of Context.
 func (r *Reader) readAt(b []byte, offset int64) error {
+	if r.cfg.Context.Err() != nil {
+		return context.Cause(r.cfg.Context)
+	}
 	n, err := r.waitAt(b, offset)
 	switch {
 	case n == len(b):

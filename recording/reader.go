@@ -17,8 +17,8 @@ import (
 //
 //	handler(m.Message)
 //
-// Publisher is the same pointer for all messages of one publisher that a Reader, or all of
-// one OpenAll, yield, while they have at most 65,536 publishers. Data is valid until the next step of the iteration; Retain copies it.
+// Publisher is the same pointer for all messages of one publisher that a Reader, all of one OpenAll, or an
+// iteration over several yield, while they have at most 65,536 publishers. Data is valid until the next step of the iteration; Retain copies it.
 type Message struct {
 	bus.Message
 	Time time.Time // when it was received

@@ -89,12 +89,19 @@ func (rs Readers) Records(q Query) iter.Seq2[Record, error] {
 	}
 }
 
+// cursor returns a cursor of one of the files, which has the same pointers to publishers as the others.
+func (rs Readers) cursor(r *Reader, q *Query, events bool) *cursor {
+	c := newCursor(r, q, events)
+	c.peers = rs[0].peers
+	return c
+}
+
 // read yields the records that q selects, until yield returns false.
 func (rs Readers) read(q *Query, events bool, yield func(*Record, error) bool) {
 	groups := rs.Recordings()
 	if len(groups) == 1 {
 		for _, r := range groups[0] {
-			c := newCursor(r, q, events)
+			c := rs.cursor(r, q, events)
 			for {
 				ok, err := c.next()
 				if !ok {
@@ -109,7 +116,7 @@ func (rs Readers) read(q *Query, events bool, yield func(*Record, error) bool) {
 	}
 	var m merge
 	for i, g := range groups {
-		l := &part{order: i, rest: g}
+		l := &part{all: rs, order: i, rest: g}
 		if l.step(q, events) {
 			m = append(m, l)
 		}
@@ -133,6 +140,7 @@ func (rs Readers) read(q *Query, events bool, yield func(*Record, error) bool) {
 
 // part is a recording that is read together with others, part after part.
 type part struct {
+	all   Readers
 	order int // among the recordings
 	rest  Readers
 	c     *cursor // of the first file of those that are left; nil: before it
@@ -149,7 +157,7 @@ func (p *part) step(q *Query, events bool) bool {
 			if len(p.rest) == 0 {
 				return false
 			}
-			p.c = newCursor(p.rest[0], q, events)
+			p.c = p.all.cursor(p.rest[0], q, events)
 			p.rest = p.rest[1:]
 			if p.c.skip() {
 				p.time = p.c.r.blocks[p.c.block].first

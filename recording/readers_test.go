@@ -5,6 +5,7 @@ package recording_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -138,6 +139,48 @@ func TestOpenAll_opensFilesTogether(t *testing.T) {
 	must(t, os.WriteFile(paths[1], []byte("something else"), 0o600))
 	if _, err := recording.OpenAll(paths...); !errors.Is(err, recording.ErrNotRecording) {
 		t.Errorf("got error %v, want %v", err, recording.ErrNotRecording)
+	}
+}
+
+// TestReaders_haveOnePointerToAPublisher, also those that were not opened together.
+func TestReaders_haveOnePointerToAPublisher(t *testing.T) {
+	var readers recording.Readers
+	for _, b := range parts(t, 2, numbered(40)) {
+		readers = append(readers, open(t, b))
+	}
+	seen := make(map[*bus.Peer]bool)
+	for m, err := range readers.Messages(recording.Query{}) {
+		must(t, err)
+		seen[m.Publisher] = true
+	}
+	series, err := readers.Series()
+	must(t, err)
+	if len(seen) != 2 || len(series) != 6 {
+		t.Errorf("got %d publishers and %d series, want 2 of 3 tags each", len(seen), len(series))
+	}
+}
+
+// TestReader_endsWithItsContext: what is left of the file is not read.
+func TestReader_endsWithItsContext(t *testing.T) {
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b := file(t, recording.Header{}, recording.Config{BlockBytes: 300}, numbered(40)...)
+	r, err := recording.NewReader(bytes.NewReader(b), int64(len(b)), recording.ReaderConfig{Context: ctx})
+	must(t, err)
+	n := 0
+	for _, err := range r.Messages(recording.Query{}) {
+		if n++; n == 1 {
+			cancel(stopped)
+		}
+		if damage := (*recording.DamageError)(nil); err != nil && (!errors.As(err, &damage) || !errors.Is(err, stopped)) {
+			t.Errorf("got %v, want the cause", err)
+		}
+	}
+	if n == 0 || n >= 40 {
+		t.Errorf("got %d messages and errors, want the first block and an error for each other", n)
+	}
+	if _, err := recording.NewReader(bytes.NewReader(b), int64(len(b)), recording.ReaderConfig{Context: ctx}); !errors.Is(err, stopped) {
+		t.Errorf("got error %v, want %v", err, stopped)
 	}
 }
 

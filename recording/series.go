@@ -65,7 +65,7 @@ func (rs Readers) BlockSeries() iter.Seq2[Series, error] {
 	return func(yield func(Series, error) bool) {
 		damaged := 0
 		for _, r := range rs {
-			c := newCursor(r, &Query{}, false)
+			c := rs.cursor(r, &Query{}, false)
 			for ; c.block < len(r.blocks); c.block++ {
 				if err := c.loadTable(); err != nil {
 					if damaged++; damaged <= mostErrors && !yield(Series{}, c.damage(c.block, err)) {
