@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"tagbus/cmd/internal/convert"
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/cmd/internal/record"
 	"tagbus/recording"
 )
@@ -191,5 +193,31 @@ func TestASignalRemovesTheFile(t *testing.T) {
 	}
 	if _, err := os.Stat(b.path("x.csv")); err == nil {
 		t.Error("the incomplete file is there")
+	}
+}
+
+// TestASignalRemovesTheFile_atAnyTime, also where nothing of what is read is selected.
+func TestASignalRemovesTheFile_atAnyTime(t *testing.T) {
+	b := newBed(t)
+	b.record("run.tbr", 256, all()...)
+	for _, args := range [][]string{
+		{"run.tbr", "--to", "csv", "--out", "x.csv"}, {"run.tbr", "--to", "mcap", "--out", "x.mcap"}, {"run.tbr", "--to", "csv", "--publisher", "none", "--out", "x.csv"},
+	} {
+		out := b.path(args[len(args)-1])
+		for n := int64(0); ; n++ {
+			ctx, hasEnded := rectest.Ends(t.Context(), n)
+			b.ctx = ctx
+			r := b.run(slices.Clone(args)...)
+			_, missing := os.Stat(out)
+			if _ = os.Remove(out); !hasEnded() {
+				if n == 0 || missing != nil {
+					t.Errorf("%q: got %+v and no file: %v, when nothing ends it after %d looks", args, r, missing, n)
+				}
+				break
+			}
+			if !errors.Is(r.err, context.Canceled) || missing == nil || strings.Contains(r.said, "passed over") {
+				t.Fatalf("%q: got %+v and a file: %v, when it is ended at look %d, want the cause", args, r, missing == nil, n)
+			}
+		}
 	}
 }

@@ -76,11 +76,11 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 
 // fromRecordings makes another file of recordings.
 func (j *job) fromRecordings(ctx context.Context) (err error) {
-	rs, err := recording.OpenAll(j.Files...)
+	rs, closeAll, err := rec.Open(ctx, j.Files)
 	if err != nil {
-		return &cli.UsageError{Err: err}
+		return err
 	}
-	defer func() { err = errors.Join(err, rs.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	var begin time.Time
 	for _, r := range rs {
 		i := r.Info()
@@ -110,12 +110,15 @@ func (j *job) noteFile(i *recording.Info) {
 // copy writes what is asked for of recordings.
 func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query) error {
 	s, err := j.sink(rs, q)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	n, blocks := 0, uint64(0)
 	for r, err := range rs.Records(q) {
-		if n++; n%1024 == 0 && ctx.Err() != nil {
+		if n++; (n%1024 == 0 || err != nil) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		damage := (*recording.DamageError)(nil)
@@ -133,7 +136,11 @@ func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query)
 		}
 	}
 	if j.messages == 0 {
-		j.note("%s", rec.NoMessage(rs, q, "--until"))
+		text, err := rec.NoMessage(ctx, rs, q, "--until")
+		if err != nil {
+			return err
+		}
+		j.note("%s", text)
 	}
 	if err := j.incomplete(s, rec.Incomplete(rs, q, blocks)); err != nil {
 		return err

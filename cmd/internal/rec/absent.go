@@ -4,6 +4,7 @@ package rec
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -24,8 +25,16 @@ const maxNamed = 3
 // bindings/python knows it.
 //
 //   - to: the flag of q.To.
-func NoMessage(rs recording.Readers, q recording.Query, to string) string {
+//   - Errors: the cause of the end of ctx.
+func NoMessage(ctx context.Context, rs recording.Readers, q recording.Query, to string) (string, error) {
 	series, _ := rs.Series() // damage shows again where the block is read
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return insteadOf(series, q, to), nil
+}
+
+func insteadOf(series []recording.Series, q recording.Query, to string) string {
 	if len(series) == 0 {
 		return "no messages are in the files"
 	}

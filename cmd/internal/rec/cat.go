@@ -36,11 +36,11 @@ func (c *Cat) Check() error { return tool.CheckHead(c.Head) }
 
 // Run prints the records.
 func (c *Cat) Run(ctx context.Context, e *tool.Env) (err error) {
-	rs, err := open(c.Files)
+	rs, closeAll, err := Open(ctx, c.Files)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rs.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	q, err := c.query(rs)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -67,7 +67,9 @@ func (c *Cat) Run(ctx context.Context, e *tool.Env) (err error) {
 		d.missing(Incomplete(rs, q, 0))
 	}
 	if p.messages == 0 && c.chooses() && !q.EventsOnly {
-		d.noMessage(rs, q)
+		if err := d.noMessage(ctx, rs, q); err != nil {
+			return err
+		}
 	}
 	return d.end()
 }

@@ -36,11 +36,11 @@ func (c *Cut) Check() error {
 
 // Run makes the recording.
 func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
-	rs, err := open(c.Files)
+	rs, closeAll, err := Open(ctx, c.Files)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rs.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	groups := rs.Recordings()
 	if len(groups) > 1 {
 		return &cli.UsageError{Err: errors.New("the files belong to different recordings: tagbus rec merge makes one of them")}
@@ -67,9 +67,6 @@ func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	k.damage.incomplete(k.why.lines())
-	if k.out.messages == 0 {
-		k.damage.noMessage(rs, q)
-	}
 	return k.damage.end()
 }
 
@@ -112,6 +109,11 @@ func (k *cutter) run(ctx context.Context) error {
 	}
 	if err := each(ctx, k.rs, k.q, k.damage, k.record); err != nil {
 		return err
+	}
+	if k.out.messages == 0 {
+		if err := k.damage.noMessage(ctx, k.rs, k.q); err != nil {
+			return err
+		}
 	}
 	for _, p := range problems(k.rs, k.q.From, k.q.To) {
 		k.why.add(p.text)

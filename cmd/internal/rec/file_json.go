@@ -3,6 +3,7 @@
 package rec
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -45,9 +46,12 @@ type fileObject struct {
 // writeFileJSON writes a file as a line of JSON.
 //
 //   - steps: of the clock of its recorder.
-func writeFileJSON(out io.Writer, r *recording.Reader, steps uint64) error {
+func writeFileJSON(ctx context.Context, out io.Writer, r *recording.Reader, steps uint64) error {
 	i := r.Info()
 	recorded, holes := recording.Readers{r}.Recorded()
+	if ctx.Err() != nil { // and they are wrong
+		return context.Cause(ctx)
+	}
 	o := fileObject{
 		File: i.File, Recording: i.ID.String(), Part: i.Part, Created: i.Created, Name: i.Name, Host: i.Host,
 		Version: i.Version, Tags: i.Tags.String(), Policy: i.Policy, Bytes: i.Bytes, Blocks: i.Blocks,

@@ -16,33 +16,10 @@ import (
 	"tagbus/recording"
 )
 
-// open opens files.
+// Open opens files, which cannot be read any more once ctx has ended.
 //
-//   - Errors: those of recording.OpenAll, as errors of the command line: the status is 2.
-func open(files []string) (recording.Readers, error) {
-	rs, err := recording.OpenAll(files...)
-	if err != nil {
-		return nil, &cli.UsageError{Err: err}
-	}
-	return rs, nil
-}
-
-// interruptible is a file that cannot be read any more once ctx has ended.
-type interruptible struct {
-	*stuck.File
-	ctx context.Context
-}
-
-// ReadAt implements io.ReaderAt.
-func (f interruptible) ReadAt(b []byte, offset int64) (int, error) {
-	if f.ctx.Err() != nil {
-		return 0, context.Cause(f.ctx)
-	}
-	return f.File.ReadAt(b, offset)
-}
-
-// openInterruptible is open for what has no end of its own to ctx.
-func openInterruptible(ctx context.Context, names []string) (rs recording.Readers, closeAll func() error, err error) {
+//   - Errors: those of recording.Open, as errors of the command line: the status is 2; the cause of the end of ctx.
+func Open(ctx context.Context, names []string) (rs recording.Readers, closeAll func() error, err error) {
 	var files []*stuck.File
 	closeAll = func() error {
 		var errs []error
@@ -54,15 +31,15 @@ func openInterruptible(ctx context.Context, names []string) (rs recording.Reader
 	for _, name := range names {
 		f, err := stuck.Open(name)
 		if err != nil {
-			return nil, nil, errors.Join(&cli.UsageError{Err: err}, closeAll())
+			return nil, nil, errors.Join(&cli.UsageError{Err: fmt.Errorf("recording: %w", err)}, closeAll())
 		}
 		files = append(files, f)
 		beingWritten := flock.IsExclusive(f.File)
 		info, err := f.Stat()
 		if err != nil {
-			return nil, nil, errors.Join(err, closeAll())
+			return nil, nil, errors.Join(fmt.Errorf("recording: %w", err), closeAll())
 		}
-		r, err := recording.NewReader(interruptible{f, ctx}, info.Size(), recording.ReaderConfig{Name: name, BeingWritten: beingWritten})
+		r, err := recording.NewReader(f, info.Size(), recording.ReaderConfig{Name: name, BeingWritten: beingWritten, Context: ctx})
 		if ctx.Err() != nil {
 			return nil, nil, errors.Join(context.Cause(ctx), closeAll())
 		}
@@ -112,9 +89,16 @@ func (d *damage) missing(why []string) {
 func (d *damage) incomplete(why []string) { d.notWhole = d.notWhole || len(why) > 0 }
 
 // noMessage says what there is instead of the messages that flags ask for.
-func (d *damage) noMessage(rs recording.Readers, q recording.Query) {
+//
+//   - Errors: the cause of the end of ctx.
+func (d *damage) noMessage(ctx context.Context, rs recording.Readers, q recording.Query) error {
+	text, err := NoMessage(ctx, rs, q, "--to")
+	if err != nil {
+		return err
+	}
 	d.absent = true
-	d.say(NoMessage(rs, q, "--to"))
+	d.say(text)
+	return nil
 }
 
 // end returns what the command returns if all else went well. Of files that are not whole, or
@@ -135,7 +119,7 @@ func (d *damage) end() error {
 func each(ctx context.Context, rs recording.Readers, q recording.Query, d *damage, do func(recording.Record) error) error {
 	n := 0
 	for r, err := range rs.Records(q) {
-		if n++; n%1024 == 0 && ctx.Err() != nil {
+		if n++; (n%1024 == 0 || err != nil) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {

@@ -3,6 +3,7 @@
 package rec_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/cmd/internal/rec/rectest"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -40,6 +42,46 @@ func TestASignalEndsEachCommand(t *testing.T) {
 		b.ctx = t.Context()
 		b.says(line, 0)
 		_ = os.Remove(b.path("x.tbr"))
+	}
+}
+
+// TestASignalEndsEachCommand_atAnyTime, also where nothing of what is read is selected: blocks that the
+// signal keeps from being read are no damage, and what was begun is removed.
+func TestASignalEndsEachCommand_atAnyTime(t *testing.T) {
+	b := newBed(t)
+	b.record("a.tbr", header(1), simple()...)
+	b.record("b.tbr", header(2), simple()...)
+	b.record("killed.tbr", header(3), simple()...)
+	b.cutOff("killed.tbr", 600)
+	killed, err := os.ReadFile(b.path("killed.tbr"))
+	must(t, err)
+	for _, line := range []string{
+		"info a.tbr b.tbr", "info a.tbr --tags 9", "cat a.tbr b.tbr --publisher none", "cat killed.tbr --from +10h", "verify a.tbr", "verify killed.tbr --json",
+		"cut a.tbr --publisher none --out x.tbr", "cut a.tbr --from +500ms --out x.tbr", "merge a.tbr b.tbr --out x.tbr", "merge killed.tbr --out x.tbr",
+		"index killed.tbr", "index killed.tbr --out x.tbr",
+	} {
+		want := b.run(line)
+		_ = os.Remove(b.path("x.tbr"))
+		must(t, os.WriteFile(b.path("killed.tbr"), killed, 0o600))
+		for n := int64(0); ; n++ {
+			ctx, hasEnded := rectest.Ends(t.Context(), n)
+			b.ctx = ctx
+			got := b.run(line)
+			_, missing := os.Stat(b.path("x.tbr"))
+			_ = os.Remove(b.path("x.tbr"))
+			now, err := os.ReadFile(b.path("killed.tbr"))
+			must(t, err)
+			must(t, os.WriteFile(b.path("killed.tbr"), killed, 0o600))
+			if b.ctx = t.Context(); !hasEnded() {
+				if n == 0 || got != want {
+					t.Errorf("%s: got %+v when nothing ends it, want %+v", line, got, want)
+				}
+				break
+			}
+			if got.status != 1 || !strings.HasSuffix(got.err, "context canceled\n") || strings.Contains(got.err, "passed over") || missing == nil || !bytes.Equal(now, killed) {
+				t.Fatalf("%s: got %+v and a new file: %v, when it is asked for the time %d, want that a signal has ended it", line, got, missing == nil, n)
+			}
+		}
 	}
 }
 

@@ -45,7 +45,10 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := recording.NewReader(f, stat.Size(), recording.ReaderConfig{Name: c.File})
+	r, err := recording.NewReader(f, stat.Size(), recording.ReaderConfig{Name: c.File, Context: ctx})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}

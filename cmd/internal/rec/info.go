@@ -36,11 +36,11 @@ func (c *Info) Check() error {
 
 // Run runs the command.
 func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
-	rs, err := open(c.Files)
+	rs, closeAll, err := Open(ctx, c.Files)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rs.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	d := &damage{to: e.Err}
 	found, err := c.rows(ctx, rs, d)
 	if err != nil {
@@ -50,13 +50,15 @@ func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
 	if found.untold > 0 { // what is not told is not left out in silence
 		d.say(fmt.Sprintf("%s of tags beyond the first %d without messages have no rows: the sums have them", units.FormatNumber(found.untold, "gap"), recording.MostLostSeries(rs...)))
 	}
-	if err := c.write(e, rs, found, shown); err != nil {
+	if err := c.write(ctx, e, rs, found, shown); err != nil {
 		return err
 	}
 	d.missing(partsMissing(rs))
 	d.incomplete(Incomplete(rs, recording.Query{}, 0))
 	if q := (recording.Query{Tags: c.Tags, Publisher: c.Publisher}); found.count == 0 && found.untold == 0 && (!q.Tags.IsEmpty() || q.Publisher != "") {
-		d.noMessage(rs, q)
+		if err := d.noMessage(ctx, rs, q); err != nil {
+			return err
+		}
 	}
 	return d.end()
 }
@@ -88,6 +90,9 @@ func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) (*info
 		}
 	}
 	rows.recorded, rows.holes = rs.Recorded()
+	if ctx.Err() != nil { // and they are wrong
+		return nil, context.Cause(ctx)
+	}
 	return rows, nil
 }
 
@@ -95,7 +100,7 @@ func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) (*info
 func (c *Info) fromTables(ctx context.Context, rs recording.Readers, d *damage, rows *infoRows) error {
 	n := 0
 	for s, err := range rs.BlockSeries() {
-		if n++; n%1024 == 0 && ctx.Err() != nil {
+		if n++; (n%1024 == 0 || err != nil) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ package rec
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -17,9 +18,9 @@ import (
 )
 
 // write writes the files, then the rows, and the sums of all of them.
-func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []uint32) error {
+func (c *Info) write(ctx context.Context, e *tool.Env, rs recording.Readers, rows *infoRows, shown []uint32) error {
 	for n, r := range rs {
-		if err := writeFile(e, r, rows.stepsOf[n]); err != nil {
+		if err := writeFile(ctx, e, r, rows.stepsOf[n]); err != nil {
 			return err
 		}
 	}
@@ -186,10 +187,10 @@ func (rows *infoRows) writeTotal(out io.Writer, shown int) error {
 // writeFile writes what is in the header of a file, and how it was opened.
 //
 //   - steps: of the clock of its recorder.
-func writeFile(e *tool.Env, r *recording.Reader, steps uint64) error {
+func writeFile(ctx context.Context, e *tool.Env, r *recording.Reader, steps uint64) error {
 	i := r.Info()
 	if e.JSON {
-		return writeFileJSON(e.Out, r, steps)
+		return writeFileJSON(ctx, e.Out, r, steps)
 	}
 	line := func(format string, args ...any) { fmt.Fprintln(e.Out, sanitize.Linef(format, args...)) }
 	by := ""

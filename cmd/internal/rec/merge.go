@@ -29,11 +29,11 @@ type Merge struct {
 
 // Run makes the recording.
 func (c *Merge) Run(ctx context.Context, e *tool.Env) (err error) {
-	rs, err := open(c.Files)
+	rs, closeAll, err := Open(ctx, c.Files)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rs.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	m := &merger{damage: &damage{to: e.Err}, most: int(c.Buffer)}
 	for _, g := range rs.Recordings() {
 		m.groups = append(m.groups, onceEach(e, g))

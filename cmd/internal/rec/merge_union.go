@@ -88,6 +88,9 @@ func (u *union) write(ctx context.Context) error {
 			sources = slices.DeleteFunc(sources, func(o *source) bool { return o == s })
 		}
 	}
+	if ctx.Err() != nil { // it may have ended them early
+		return context.Cause(ctx)
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/table"
@@ -33,7 +34,7 @@ func (c *Verify) Check() error { return tool.CheckHead(c.Head) }
 
 // Run checks the recordings.
 func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
-	rs, closeAll, err := openInterruptible(ctx, c.Files)
+	rs, closeAll, err := Open(ctx, c.Files)
 	if err != nil {
 		return err
 	}
@@ -41,17 +42,18 @@ func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
 	whole := true
 	for i, files := range rs.Recordings() {
 		report, err := recording.Verify(files...)
-		if ctx.Err() != nil { // and the report is wrong
-			return context.Cause(ctx)
-		}
 		if err != nil {
 			return err
+		}
+		recorded, gaps := files.Recorded()
+		if ctx.Err() != nil { // and the report is wrong
+			return context.Cause(ctx)
 		}
 		whole = whole && report.Whole()
 		if i > 0 && !e.JSON {
 			fmt.Fprintln(e.Out)
 		}
-		if err := c.write(e, files, report); err != nil {
+		if err := c.write(e, &verified{report, recorded, gaps}); err != nil {
 			return err
 		}
 	}
@@ -61,13 +63,21 @@ func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
 	return nil
 }
 
+// verified is what was found in a recording.
+type verified struct {
+	*recording.Report
+	recorded time.Duration // in which there was data
+	gaps     []recording.Hole
+}
+
 // write writes the report, the holes, and what to do.
-func (c *Verify) write(e *tool.Env, files recording.Readers, r *recording.Report) error {
+func (c *Verify) write(e *tool.Env, v *verified) error {
+	r := v.Report
 	id := r.Files[0].ID
 	holes := holesOf(r)
 	shown := tool.First(holes, c.Head)
 	if e.JSON {
-		return writeReportJSON(e.Out, files, r, id, shown)
+		return writeReportJSON(e.Out, v, id, shown)
 	}
 	of := id.String()
 	if id == (recording.ID{}) {
@@ -76,9 +86,8 @@ func (c *Verify) write(e *tool.Env, files recording.Readers, r *recording.Report
 	if _, err := fmt.Fprintf(e.Out, "recording %s: %v", of, r); err != nil {
 		return err
 	}
-	recorded, gaps := files.Recorded()
-	for _, line := range holeLines(gaps) {
-		if _, err := fmt.Fprintf(e.Out, "%s; there is data of %s\n", line, units.FormatDuration(recorded)); err != nil {
+	for _, line := range holeLines(v.gaps) {
+		if _, err := fmt.Fprintf(e.Out, "%s; there is data of %s\n", line, units.FormatDuration(v.recorded)); err != nil {
 			return err
 		}
 	}
@@ -218,12 +227,11 @@ type holeObject struct {
 }
 
 // writeReportJSON writes a recording, and a line for each tag with holes.
-func writeReportJSON(out io.Writer, files recording.Readers, r *recording.Report, id recording.ID, holes []*recording.SeriesReport) error {
+func writeReportJSON(out io.Writer, r *verified, id recording.ID, holes []*recording.SeriesReport) error {
 	t := r.Total()
-	recorded, gaps := files.Recorded()
 	o := reportObject{
-		Recorded: recorded.Seconds(), Holes: len(gaps),
-		Recording: id.String(), Whole: r.Whole(), Reasons: append([]string{}, r.Reasons...), Advice: append([]string{}, advice(r)...),
+		Recorded: r.recorded.Seconds(), Holes: len(r.gaps),
+		Recording: id.String(), Whole: r.Whole(), Reasons: append([]string{}, r.Reasons...), Advice: append([]string{}, advice(r.Report)...),
 		Files: len(r.Files), Publishers: len(r.Publishers), Messages: t.Messages, Bytes: t.Bytes,
 		ClockSteps: r.Clock.Count, Missing: t.Missing, Unexplained: t.Unexplained, Lost: lostMap(t.Lost),
 	}

@@ -4,9 +4,11 @@
 package rectest
 
 import (
+	"context"
 	"iter"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,27 @@ import (
 
 // Alice is a publisher.
 var Alice = &bus.Peer{Instance: "AAAAAAAAAAAAAAAAAAAAAA", Name: "alice", Host: "host1", PID: 11, Addr: netip.MustParseAddrPort("10.0.0.1:4001")}
+
+// Ends returns a context that has ended once it has been asked n times for that, and a function that
+// reports whether it was asked more often. So a test ends what a command does at each of its steps.
+func Ends(ctx context.Context, n int64) (ending context.Context, hasEnded func() bool) {
+	e := &ends{Context: ctx}
+	e.left.Store(n)
+	return e, func() bool { return e.left.Load() < 0 }
+}
+
+type ends struct {
+	context.Context
+	left atomic.Int64
+}
+
+// Err implements context.Context.
+func (e *ends) Err() error {
+	if e.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
 
 // Header is that of a recording with this number.
 func Header(id byte, created time.Time) recording.Header {
