@@ -21,11 +21,11 @@ var ErrEmpty = errors.New("has no record of the tags and the span that were aske
 // TooManyError means that a log has more publishers and tags than Config.MaxChains, or longer names of them than 64 MiB.
 type TooManyError = follow.TooManyError
 
-// ReadError means that an entry of the log is no record that can be read.
+// ReadError means that an entry of the log is no record that can be read, or one of another publisher or tag than the log says.
 type ReadError struct {
 	Log      string
 	Position durable.Position
-	Err      error // a *record.FormatError
+	Err      error // a *record.FormatError for what is no record
 }
 
 // Error names the entry and the cause.

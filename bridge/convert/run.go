@@ -101,10 +101,7 @@ const recordBytes = 512
 
 // take reads a record, and has it wait for its turn.
 func (r *run) take(e durable.Entry) error {
-	rec, err := record.Parse(e.Data)
-	if err == nil && (rec.Tag != e.Key.Tag || rec.Peer.Instance != e.Key.Instance) {
-		err = fmt.Errorf("it is a record of tag %v from %v", rec.Tag, rec.Peer)
-	}
+	rec, err := follow.Parse(e)
 	if err != nil {
 		return &ReadError{r.log.Name(), e.Position, err}
 	}

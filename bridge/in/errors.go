@@ -14,11 +14,11 @@ type TooManyError = follow.TooManyError
 // mostText is the most bytes of an error: what it names was written by others.
 const mostText = 4096
 
-// ReadError means that an entry of the log is no record that can be read.
+// ReadError means that an entry of the log is no record that can be read, or one of another publisher or tag than the log says.
 type ReadError struct {
 	Log      string
 	Position durable.Position
-	Err      error // a *record.FormatError
+	Err      error // a *record.FormatError for what is no record
 }
 
 // Error names the entry and the cause.

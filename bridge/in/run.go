@@ -63,7 +63,7 @@ const maxPage = 1024
 // Run publishes what a Query selects, and waits until subscribers have it. A log that is away ends it, unless it follows.
 //
 //   - Result: what was published, also with an error.
-//   - Errors: those of Config.Validate; a *PositionError; ErrNotStored; those of the log; a *TooManyError; a *CircleError; a *record.FormatError in a *ReadError; those of NewPublisher, of
+//   - Errors: those of Config.Validate; a *PositionError; ErrNotStored; those of the log; a *TooManyError; a *CircleError; a *ReadError; those of NewPublisher, of
 //     PublishBatchContext and Drain; the cause of the end of ctx, except with Follow, which only ends so.
 //   - Blocks: for the log, and for subscribers.
 func Run(ctx context.Context, open Opener, log durable.Log, cfg Config) (Report, error) {
@@ -196,7 +196,7 @@ func (r *run) read(q durable.Query) (away bool, err error) {
 			gap := (*durable.GapError)(nil)
 			return r.ctx.Err() == nil && !errors.Is(err, durable.ErrRefused) && !errors.Is(err, durable.ErrClosed) && !errors.As(err, &gap), err
 		}
-		rec, err := record.Parse(e.Data)
+		rec, err := follow.Parse(e)
 		if err != nil {
 			return false, &ReadError{Log: r.log.Name(), Position: e.Position, Err: err}
 		}

@@ -4,6 +4,7 @@
 package follow
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -36,6 +37,17 @@ type TooManyError struct {
 func (e *TooManyError) Error() string {
 	return sanitize.Linef("bridge: %s: more than %d %s at once: take fewer tags, with another bridge for the others, or raise MaxChains; the first that is too many is tag %v of %s",
 		e.Log, e.Limit, e.What, e.Key.Tag, sanitize.Cut(e.Key.Instance, mostShown))
+}
+
+// Parse reads the record of an entry, which is one of the entry's key: the tags that a reader has asked for are those of keys.
+//
+// Errors: a *record.FormatError, or one that names the other key.
+func Parse(e durable.Entry) (*record.Record, error) {
+	r, err := record.Parse(e.Data)
+	if err == nil && (r.Tag != e.Key.Tag || r.Peer.Instance != e.Key.Instance) {
+		return nil, fmt.Errorf("it is a record of tag %v from %v", r.Tag, r.Peer)
+	}
+	return r, err
 }
 
 // Chain is what is known of a publisher and tag, and what its reader keeps with it.

@@ -16,7 +16,6 @@ package writer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -172,10 +171,7 @@ func (w *Writer) resume(ctx context.Context, set tags.Set) error {
 
 // parse reads a record of the log.
 func (w *Writer) parse(e durable.Entry) (*record.Record, error) {
-	r, err := record.Parse(e.Data)
-	if err == nil && (r.Tag != e.Key.Tag || r.Peer.Instance != e.Key.Instance) {
-		err = fmt.Errorf("it is a record of tag %v from %v", r.Tag, r.Peer)
-	}
+	r, err := follow.Parse(e)
 	if err != nil {
 		return nil, &ForeignError{Log: w.cfg.Log.Name(), Key: e.Key, Position: e.Position, Err: err}
 	}
