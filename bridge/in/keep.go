@@ -22,17 +22,26 @@ const (
 // keeper keeps the position of a run in a file. What it does for the file it does on a goroutine of its own, which a file system may hold up
 // for ever.
 type keeper struct {
-	file    *placeFile // of the goroutine
+	file    storage // of the goroutine
 	path    string
 	problem func(error)
 
 	mu        sync.Mutex
-	now       place          // as of what was published
-	publisher *bus.Publisher // nil: none yet
+	now       place   // as of what was published
+	publisher counter // nil: none yet
 
 	end  chan bool // whether all that was published was received
 	done chan error
 }
+
+// storage is a file for a place: a *placeFile.
+type storage interface {
+	store(p place) error
+	close()
+}
+
+// counter counts what it has sent: a *bus.Publisher.
+type counter interface{ Stats() bus.PublisherStats }
 
 // keep begins to keep a position.
 func keep(file *placeFile, now place, problem func(error)) *keeper {
@@ -43,7 +52,7 @@ func keep(file *placeFile, now place, problem func(error)) *keeper {
 }
 
 // serve notes the publisher.
-func (k *keeper) serve(p *bus.Publisher) {
+func (k *keeper) serve(p counter) {
 	if k == nil {
 		return
 	}
@@ -142,10 +151,9 @@ func (k *keeper) run(stored place) error {
 			return nil
 		case <-look.C:
 		}
-		stats := k.stats()
 		switch {
 		case !sent:
-			sent = reached(stats, due)
+			sent = reached(k.stats(), due)
 			continue
 		case failing || !sending.same(&stored):
 			if failing = k.try(sending, failing); failing {
@@ -153,8 +161,8 @@ func (k *keeper) run(stored place) error {
 			}
 			stored = sending
 		}
-		if sending = k.at(); !sending.same(&stored) {
-			due, sent = dueOf(stats), false
+		if sending = k.at(); !sending.same(&stored) { // before the stats: all that is in it is in them
+			due, sent = dueOf(k.stats()), false
 		}
 	}
 }
