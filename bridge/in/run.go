@@ -83,13 +83,10 @@ func Run(ctx context.Context, open Opener, log durable.Log, cfg Config) (Report,
 }
 
 func (r *run) run() error {
-	known, err := r.begin()
-	if err != nil {
+	if err := r.resume(); err != nil {
 		return err
 	}
-	if len(known) > 0 {
-		err = r.serve(tags.Of(known...))
-	}
+	err := r.begin()
 	if err == nil {
 		err = r.readAll()
 	}
@@ -103,18 +100,32 @@ func (r *run) run() error {
 	return errors.Join(err, r.leave(why))
 }
 
-// begin returns the tags that the log has, after the position where the run goes on.
-func (r *run) begin() (known []tags.Tag, err error) {
-	if err := r.resume(); err != nil {
-		return nil, err
+// begin serves the tags that the log has. With Follow it waits for a log that is away.
+func (r *run) begin() error {
+	for {
+		known, err := r.tails()
+		if err != nil && r.cfg.Query.Follow && mayGo(err) {
+			if err := r.sitOut(err); err != nil {
+				return err
+			}
+			continue
+		}
+		r.away = false
+		if err == nil && len(known) > 0 {
+			err = r.serve(tags.Of(known...))
+		}
+		return err
 	}
+}
+
+// tails returns the tags that the log has.
+func (r *run) tails() (known []tags.Tag, err error) {
 	for e, err := range r.log.Tails(r.ctx, r.wanted()) {
 		if err != nil {
-			return nil, errors.Join(err, r.keeper.close(false))
+			return nil, err
 		}
 		if len(known) == r.cfg.MaxChains {
-			err := &TooManyError{Log: r.log.Name(), Key: e.Key, What: follow.Keys, Limit: r.cfg.MaxChains}
-			return nil, errors.Join(err, r.keeper.close(false))
+			return nil, &TooManyError{Log: r.log.Name(), Key: e.Key, What: follow.Keys, Limit: r.cfg.MaxChains}
 		}
 		known = append(known, e.Key.Tag)
 	}
@@ -170,8 +181,7 @@ func (r *run) readAll() error {
 		if !away || !q.Follow {
 			return r.misplaced(err)
 		}
-		r.problem(err)
-		if err := r.pause(retryTime); err != nil {
+		if err := r.sitOut(err); err != nil {
 			return err
 		}
 		if r.report.Last > 0 {
@@ -189,12 +199,17 @@ func (r *run) misplaced(err error) error {
 	return &PositionError{File: r.cfg.Position, Want: r.log.Name(), Err: err}
 }
 
+// mayGo reports whether an error of the log may go by itself.
+func mayGo(err error) bool {
+	gap, many := (*durable.GapError)(nil), (*TooManyError)(nil)
+	return !errors.Is(err, durable.ErrRefused) && !errors.Is(err, durable.ErrClosed) && !errors.As(err, &gap) && !errors.As(err, &many)
+}
+
 // read publishes what a query selects. away reports whether the error is one of the log that may go.
 func (r *run) read(q durable.Query) (away bool, err error) {
 	for e, err := range r.log.Read(r.ctx, q) {
 		if err != nil {
-			gap := (*durable.GapError)(nil)
-			return r.ctx.Err() == nil && !errors.Is(err, durable.ErrRefused) && !errors.Is(err, durable.ErrClosed) && !errors.As(err, &gap), err
+			return mayGo(err), err
 		}
 		rec, err := follow.Parse(e)
 		if err != nil {
@@ -211,12 +226,17 @@ func (r *run) read(q durable.Query) (away bool, err error) {
 	return false, nil
 }
 
-// problem tells that the log is away, once for each outage.
-func (r *run) problem(err error) {
-	if !r.away && r.cfg.OnProblem != nil {
-		r.cfg.OnProblem(err)
+// sitOut waits before a log is asked again that is away, which is told once for each outage.
+//
+//   - Errors: the cause of the end of ctx, of which the log may say that it is away.
+func (r *run) sitOut(err error) error {
+	if r.ctx.Err() == nil {
+		if !r.away && r.cfg.OnProblem != nil {
+			r.cfg.OnProblem(err)
+		}
+		r.away = true
 	}
-	r.away = true
+	return r.pause(retryTime)
 }
 
 // take publishes what is new of a record.

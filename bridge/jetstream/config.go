@@ -5,6 +5,7 @@ package jetstream
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -105,11 +106,15 @@ func (c Config) options() ([]nats.Option, error) {
 	}
 	switch {
 	case c.Credentials != "":
-		options = append(options, nats.UserCredentials(c.Credentials))
+		user := nats.UserCredentials(c.Credentials)
+		if err := readable(user); err != nil {
+			return nil, fmt.Errorf("Credentials: %w", err)
+		}
+		options = append(options, user)
 	case c.NKey != "":
 		seed, err := nats.NkeyOptionFromSeed(c.NKey)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("NKey: %w", err)
 		}
 		options = append(options, seed)
 	case c.Token != "":
@@ -121,6 +126,19 @@ func (c Config) options() ([]nats.Option, error) {
 		options = append(options, nats.Secure(c.TLS))
 	}
 	return options, nil
+}
+
+// readable returns what is wrong with the file of an option: what a connection says of it looks like one of an outage.
+func readable(user nats.Option) error {
+	var o nats.Options
+	if err := user(&o); err != nil {
+		return err
+	}
+	_, err := o.UserJWT()
+	if err == nil {
+		_, err = o.SignatureCB(nil)
+	}
+	return err
 }
 
 // prefix returns what the subjects of the JetStream API begin with.

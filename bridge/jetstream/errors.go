@@ -4,8 +4,11 @@ package jetstream
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -31,17 +34,25 @@ func (l *Log) refuse(format string, args ...any) error {
 
 // explain returns what an error of nats.go means for a bridge.
 func (l *Log) explain(err error) error {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		return l.explainAPI(api)
-	}
+	var (
+		api         *jetstream.APIError
+		certificate *tls.CertificateVerificationError
+	)
 	switch {
+	case errors.As(err, &api):
+		return l.explainAPI(api)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return l.refuse("%v: the servers have a lower max_payload than at the start: start again", err)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
 		return l.refuse("%v: the servers do not take the credentials; name others", err)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return l.refuse("%v: the user needs to publish to %s and %s>, and to subscribe to _INBOX.>", err, l.subjects.all(), l.cfg.prefix())
+	case errors.As(err, &certificate):
+		return l.refuse("%v: name the CA that has signed the certificates of the servers, and the servers as those certificates do", err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return l.refuse("%v: the servers have no TLS: leave it out, or name ones that have", err)
+	case isTLS(err):
+		return l.refuse("%v: the servers do not take the certificate, or do not speak TLS there: name another certificate, or the port that does", err)
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return durable.ErrClosed
 	}
@@ -73,16 +84,36 @@ func away(err error) error {
 	return fmt.Errorf("bridge/jetstream: the servers are away: %w", err)
 }
 
-// Away reports whether an error of Open may go by itself: no server answers, or JetStream is not ready.
+// Away reports whether an error of Open may go by itself: no server answers, or JetStream is not ready. What a file, a
+// certificate or the configuration is the cause of does not.
 func Away(err error) bool {
-	return err != nil && !errors.Is(err, durable.ErrRefused) && !errors.Is(err, ErrInvalidConfig) && !errors.Is(err, context.Canceled) &&
-		(errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || temporary(err))
+	for _, own := range []error{nil, durable.ErrRefused, durable.ErrClosed, ErrInvalidConfig, context.Canceled} {
+		if errors.Is(err, own) {
+			return false
+		}
+	}
+	var (
+		api     *jetstream.APIError
+		file    *fs.PathError
+		address *net.AddrError
+	)
+	switch {
+	case errors.As(err, &api):
+		return api.Code >= 500 // the server's failure, and not the question's
+	case errors.As(err, &file), errors.As(err, &address), isTLS(err):
+		return false
+	}
+	return true
 }
 
-// temporary reports whether a server answers that JetStream is not ready.
-func temporary(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code == 503
+// isTLS reports whether the two sides do not take the certificate of each other, or only one of them speaks TLS.
+func isTLS(err error) bool {
+	var (
+		certificate *tls.CertificateVerificationError
+		header      tls.RecordHeaderError
+		alert       tls.AlertError
+	)
+	return errors.Is(err, nats.ErrSecureConnWanted) || errors.As(err, &certificate) || errors.As(err, &header) || errors.As(err, &alert)
 }
 
 // redacted returns URLs without passwords.

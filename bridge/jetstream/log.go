@@ -68,7 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l.subjects, _ = parseSubjects(cfg.Subject) // Validate has
 	options, err := cfg.options()
 	if err != nil {
-		return nil, fmt.Errorf("bridge/jetstream: NKey: %w", err)
+		return nil, fmt.Errorf("bridge/jetstream: %w: %w", durable.ErrRefused, err)
 	}
 	options = append(options, nats.ErrorHandler(l.onError),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { l.failAll(away(err)) }),

@@ -77,8 +77,9 @@ type Bridge struct {
 // caller's, who closes it after the Bridge.
 //
 //   - Errors: those of Config.Validate; those of opening the spool, ErrSpoolInUse, an *OtherLogError, a *SpoolSilentError;
-//     those of the log, which it asks for the last records; a *ForeignError; a *TooManyError; those of NewSubscriber and SubscribeBatch.
-//   - Blocks: for the log, as long as ctx lasts.
+//     durable.ErrRefused and ErrClosed of the log, which it asks for the last records; a *ForeignError; a *TooManyError; the cause of the
+//     end of ctx; those of NewSubscriber and SubscribeBatch.
+//   - Blocks: for the log, which may be away, as long as ctx lasts.
 func Start(ctx context.Context, open Opener, log durable.Log, cfg Config) (*Bridge, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -116,10 +116,11 @@ type source struct {
 	recent *chain
 }
 
-// New returns a writer that goes on behind what is in the log. Blocks: for the log.
+// New returns a writer that goes on behind what is in the log. Blocks: for the log, which may be away, as long as ctx lasts.
 //
 //   - set: tags of which the log is asked.
-//   - Errors: those of the log; a *ForeignError; a *follow.TooManyError. The spool is closed then.
+//   - Errors: durable.ErrRefused and ErrClosed of the log; a *ForeignError; a *follow.TooManyError; the cause of the end of ctx,
+//     with what the log has said last. The spool is closed then.
 func New(ctx context.Context, cfg Config, set tags.Set) (w *Writer, err error) {
 	w = newWriter(cfg)
 	if err := w.resume(ctx, set); err != nil {
@@ -143,30 +144,6 @@ func newWriter(cfg Config) *Writer {
 	w.work.L, w.disk.L = &w.mu, &w.mu
 	w.spooling = cfg.Spool != nil && !cfg.Spool.Empty() // what an earlier bridge has left
 	return w
-}
-
-// resume reads the last record of each chain.
-func (w *Writer) resume(ctx context.Context, set tags.Set) error {
-	for e, err := range w.cfg.Log.Tails(ctx, set) {
-		if err != nil {
-			return err
-		}
-		tail, err := w.parse(e)
-		if err != nil {
-			return err
-		}
-		ended := tail.Kind == record.End && tail.How != record.Stopped
-		if ended && !w.spooling {
-			continue // should the publisher come back all the same, the first append finds this one
-		}
-		c, err := w.chain(e.Key)
-		if err != nil {
-			return err
-		}
-		c.at, c.next, c.done, c.tail, c.peer = e.Position, tail.Next(), tail.Next(), tail.How, tail.Peer
-		c.resumed, c.ended = !ended, ended
-	}
-	return nil
 }
 
 // parse reads a record of the log.
