@@ -21,6 +21,9 @@ import (
 // ErrAway is what is reported while the log is away, and for an Append whose outcome is not told.
 var ErrAway = errors.New("memlog: no answer")
 
+// window is how long the log knows a record again by its id, as a stream of JetStream does by default.
+const window = 2 * time.Minute
+
 // Fate is what becomes of an Append. The zero value stores it and says so at once.
 type Fate struct {
 	Lost   bool          // it never reaches the log
@@ -48,8 +51,9 @@ type data struct {
 	mu      sync.Mutex
 	entries []durable.Entry // position i+1
 	last    map[durable.Key]durable.Position
-	dropped int           // entries at the begin that the retention has dropped
-	grown   chan struct{} // closed when an entry comes
+	ids     map[string]durable.Position // of Append, for window
+	dropped int                         // entries at the begin that the retention has dropped
+	grown   chan struct{}               // closed when an entry comes
 }
 
 // New returns an empty log.
@@ -57,7 +61,7 @@ type data struct {
 //   - limit: bytes of a record.
 //   - fate: decides about each Append; nil: the zero Fate. It is called on the goroutine of Append.
 func New(limit int, fate func(durable.Append) Fate) *Log {
-	return open(&data{last: make(map[durable.Key]durable.Position), grown: make(chan struct{})}, limit, fate)
+	return open(&data{last: make(map[durable.Key]durable.Position), ids: make(map[string]durable.Position), grown: make(chan struct{})}, limit, fate)
 }
 
 // Reopen returns another Log with the same entries.
@@ -150,12 +154,18 @@ func after(d time.Duration, f func()) {
 func (d *data) append(a durable.Append) (durable.Position, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if at := d.ids[a.ID]; at > 0 && time.Since(d.entries[at-1].Time) < window {
+		return at, nil
+	}
 	if d.last[a.Key] != a.After {
 		return 0, durable.ErrConflict
 	}
 	at := durable.Position(len(d.entries) + 1)
 	d.entries = append(d.entries, durable.Entry{Key: a.Key, Position: at, Time: time.Now(), Data: a.Data})
 	d.last[a.Key] = at
+	if a.ID != "" {
+		d.ids[a.ID] = at
+	}
 	close(d.grown)
 	d.grown = make(chan struct{})
 	return at, nil

@@ -130,7 +130,7 @@ func (l *life) step() {
 		l.broken = l.r.IntN(2) == 0
 		l.disk.FailWrites(map[bool]error{true: syscall.ENOSPC}[l.broken], l.r.IntN(4000))
 	case n < 99:
-		l.finish()
+		l.finish(false)
 		l.begin()
 	case l.disk != nil:
 		if l.answer(); l.r.IntN(2) == 0 {
@@ -169,8 +169,8 @@ func (l *life) forgive() bool {
 	return true
 }
 
-// finish ends the bridge in order: what was given to it is in the log then.
-func (l *life) finish() {
+// finish ends the bridge in order, perhaps after all publishers: what was given to it is in the log then.
+func (l *life) finish(goodbye bool) {
 	l.log.SetAway(false)
 	if l.disk != nil {
 		l.answer()
@@ -178,6 +178,11 @@ func (l *life) finish() {
 		l.broken = false
 	}
 	l.settle()
+	for _, p := range []*bus.Peer{alice, bob} {
+		if goodbye {
+			l.w.End(p.Instance, record.Goodbye, time.Now(), "")
+		}
+	}
 	closeWriter(l.t, l.w)
 	l.give()
 }
@@ -229,6 +234,9 @@ func (l *life) check() {
 			l.t.Errorf("%s: got %+v of %d messages", payload(k.peer, k.tag, 0), c, k.count)
 			continue
 		}
+		if c.end != record.Goodbye {
+			l.t.Errorf("%s: got the end %v, want the goodbye", payload(k.peer, k.tag, 0), c.end)
+		}
 		for n := range c.lost {
 			if k.given[n] {
 				l.t.Errorf("%s is lost, and was given to a bridge that has stored all", payload(k.peer, k.tag, n))
@@ -267,7 +275,7 @@ func randomLives(t *testing.T, spooled bool) {
 				for range 400 {
 					l.step()
 				}
-				l.finish()
+				l.finish(true)
 				time.Sleep(time.Second) // for what is stored late
 				l.check()
 				if l.used || spooled && l.disk.Written() > 0 {

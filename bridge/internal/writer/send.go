@@ -46,7 +46,7 @@ func (w *Writer) nextAppend() (a durable.Append, ok bool) {
 	w.flights++
 	w.aloft += it.size
 	return durable.Append{
-		Key: c.key, After: c.at, ID: id(c.key, it), Data: it.bytes(),
+		Key: c.key, After: c.at, ID: id(c.key, c.at, it), Data: it.bytes(),
 		Done: func(at durable.Position, err error) { w.done(c, at, err) },
 	}, true
 }
@@ -67,9 +67,10 @@ func (c *chain) launch() bool {
 	return true
 }
 
-// id returns what names a record: no other record of the log has it.
-func id(key durable.Key, it *item) string {
-	return fmt.Sprintf("%016x.%s.%d.%d.%c", uint64(key.Tag), key.Instance, it.first, it.next-it.first, it.kind.String()[0])
+// id returns what names a record: no other record of the log has it. A chain may have several ends at the same counter: one as stopped,
+// and behind it, or by another bridge in its place, one of a publisher that says goodbye.
+func id(key durable.Key, after durable.Position, it *item) string {
+	return fmt.Sprintf("%016x.%s.%d.%d.%d.%c%d", uint64(key.Tag), key.Instance, after, it.first, it.next-it.first, it.kind.String()[0], it.how())
 }
 
 // done takes the outcome of an append.
