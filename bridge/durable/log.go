@@ -23,7 +23,7 @@ type Position uint64
 // Entry is a record in a log.
 type Entry struct {
 	Key      Key
-	Part     string // of the log, along which positions grow: a partition, by name; "" where a log has one
+	Part     string // of the log, along which positions grow: a partition, by name, or which log of the name; "" where there is nothing to tell apart
 	Position Position
 	Time     time.Time // when the engine has stored it
 	Data     []byte    // nil: there is none. It belongs to the caller

@@ -22,7 +22,10 @@
 // # Outages
 //
 // Nothing waits for a server that hangs for longer than Config.AckTimeout, and a connection to it is left for another one
-// after three times that. A reader ends with an error when records did not come that the servers have sent, when a server does
-// not answer, and when the one with its place in the stream is gone; it is begun again behind its last record. A
-// mirror can be read, and takes no records.
+// after three times that. A reader ends with an error when records did not come that the servers have sent, and when a server does
+// not answer; it is begun again behind its last record. By itself it goes on there when the servers have forgotten its place in the
+// stream, because it has taken records slowly, or because the server is gone that had it. A mirror can be read, and takes no records.
+//
+// The Part of an entry is when the stream was made: one that is deleted and made again has other records by the same numbers, and is
+// refused behind a record of the one before. A mirror has the numbers of its source, and no name of its own for a Part.
 package jetstream

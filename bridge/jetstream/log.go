@@ -33,6 +33,8 @@ type Log struct {
 	limit    int
 	copy     string // of which stream this one is a copy, that takes no records; empty: none
 
+	inactive time.Duration // how long the servers keep the place of a reader that asks for nothing
+
 	inbox  string // of acknowledgements: this, and the number of the flight
 	acks   *nats.Subscription
 	ticker sync.WaitGroup
@@ -64,7 +66,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	l := &Log{cfg: cfg, flights: make(map[uint64]flight), closed: make(chan struct{}), absent: make(chan struct{}, 1)}
+	l := &Log{cfg: cfg, inactive: inactive, flights: make(map[uint64]flight), closed: make(chan struct{}), absent: make(chan struct{}, 1)}
 	l.subjects, _ = parseSubjects(cfg.Subject) // Validate has
 	options, err := cfg.options()
 	if err != nil {

@@ -94,95 +94,20 @@ func (l *Log) end(ctx context.Context, filters []string) (end uint64, at time.Ti
 
 // Tails implements durable.Log.
 func (l *Log) Tails(ctx context.Context, set tags.Set) iter.Seq2[durable.Entry, error] {
-	return l.read(ctx, durable.Query{Tags: set}, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	return l.read(ctx, durable.Query{Tags: set}, true)
 }
 
 // Read implements durable.Log.
 func (l *Log) Read(ctx context.Context, q durable.Query) iter.Seq2[durable.Entry, error] {
-	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
-	if at := q.Start.Behind[""]; at > 0 {
-		q.Start.After = at
-	}
-	switch {
-	case q.Start.After > 0:
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, uint64(q.Start.After)+1
-	case !q.Start.Time.IsZero():
-		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &q.Start.Time
-	}
-	return l.read(ctx, q, cfg)
+	return l.read(ctx, q, false)
 }
 
-// read yields what a consumer gets.
-func (l *Log) read(ctx context.Context, q durable.Query, cfg jetstream.ConsumerConfig) iter.Seq2[durable.Entry, error] {
+// read yields what consumers get.
+func (l *Log) read(ctx context.Context, q durable.Query, tails bool) iter.Seq2[durable.Entry, error] {
 	return func(yield func(durable.Entry, error) bool) {
-		if err := l.pull(ctx, q, cfg, yield); err != nil {
+		p := &pull{log: l, query: q, tails: tails, filters: l.subjects.filters(q.Tags), yield: yield}
+		if err := p.run(ctx); err != nil {
 			yield(durable.Entry{}, err)
-		}
-	}
-}
-
-// pull calls yield until it is false, or until the end.
-func (l *Log) pull(ctx context.Context, q durable.Query, cfg jetstream.ConsumerConfig, yield func(durable.Entry, error) bool) error {
-	stream, err := l.js.Stream(ctx, l.cfg.Stream)
-	if err != nil {
-		return l.explain(err)
-	}
-	state := stream.CachedInfo().State
-	if cfg.OptStartSeq > 0 && cfg.OptStartSeq < state.FirstSeq {
-		return &durable.GapError{Log: l.Name(), Want: durable.Position(cfg.OptStartSeq), First: durable.Position(state.FirstSeq)}
-	}
-	if at := uint64(q.Start.Behind[""]); at > state.LastSeq {
-		return l.refuse("stream %s ends at record %d, and one behind record %d was asked for: it was deleted and made again, so begin at another record", l.cfg.Stream, state.LastSeq, at)
-	}
-	cfg.FilterSubjects = l.subjects.filters(q.Tags)
-	// The server that has the consumer may lag behind the others: what it says of what is left is no end.
-	var end uint64
-	if !q.Follow {
-		var at time.Time
-		if end, at, err = l.end(ctx, cfg.FilterSubjects); err != nil || end < max(1, cfg.OptStartSeq) || cfg.OptStartTime != nil && at.Before(*cfg.OptStartTime) {
-			return err
-		}
-	}
-	consumer, err := l.consumer(ctx, stream, cfg)
-	if err != nil {
-		return err
-	}
-	messages, err := consumer.Messages(jetstream.PullMaxBytes(max(readAhead, 4*l.conn.MaxPayload())), jetstream.PullHeartbeat(l.heartbeat()))
-	if err != nil {
-		return l.explain(err)
-	}
-	defer messages.Stop()
-	read := max(1, cfg.OptStartSeq) - 1
-	for n := uint64(1); ; n++ {
-		m, err := l.next(ctx, messages, q.Follow)
-		if !q.Follow && errors.Is(err, errSilent) && l.gone(ctx, cfg.FilterSubjects, read) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return l.explain(err)
-		}
-		if meta.Sequence.Consumer != n {
-			return errSkipped
-		}
-		if q.End.Reached(durable.Position(meta.Sequence.Stream), meta.Timestamp) {
-			return nil
-		}
-		key, ok := l.subjects.key(m.Subject())
-		if ok && (q.Tags.IsEmpty() || q.Tags.Contains(key.Tag)) {
-			e := durable.Entry{Key: key, Position: durable.Position(meta.Sequence.Stream), Time: meta.Timestamp, Data: m.Data()}
-			if !yield(e, nil) {
-				return nil
-			}
-		}
-		if !ok {
-			return l.refuse("entry %d of stream %s has the subject %q, which no bridge writes: give the bridge subjects of its own", meta.Sequence.Stream, l.cfg.Stream, m.Subject())
-		}
-		if read = meta.Sequence.Stream; !q.Follow && read >= end {
-			return nil
 		}
 	}
 }
@@ -207,14 +132,15 @@ var errSilent = errors.New("bridge/jetstream: the servers send nothing of the st
 func (l *Log) consumer(ctx context.Context, stream jetstream.Stream, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
 	defer cancel()
-	cfg.AckPolicy, cfg.MaxDeliver = jetstream.AckNonePolicy, 1
-	cfg.MemoryStorage, cfg.Replicas, cfg.InactiveThreshold = true, 1, time.Minute
 	c, err := stream.CreateConsumer(ctx, cfg)
 	if err != nil {
 		return nil, l.explain(err)
 	}
 	return c, nil
 }
+
+// inactive is Log.inactive outside of tests.
+const inactive = time.Minute
 
 // heartbeat is the longest silence of a server, twice which ends a reader.
 func (l *Log) heartbeat() time.Duration {
