@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tagbus/bridge/durable"
 	"tagbus/bridge/in"
 	"tagbus/bridge/internal/memlog"
 )
@@ -63,4 +64,33 @@ func TestRun_aLogThatIsAwayAtTheStart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRun_aLogThatIsMadeAgain during an outage is refused, however little of the new one there is: its records have the numbers of those
+// that were published.
+func TestRun_aLogThatIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFill(t), newSite(t)
+		for n := range uint64(5) {
+			f.messages(1, n+1, time.Now(), "old")
+		}
+		log := f.log.Reopen(nil)
+		cfg := config
+		var problems []error
+		cfg.OnProblem = func(err error) { problems = append(problems, err) }
+		end := s.following(log, cfg)
+		time.Sleep(time.Minute)
+		log.SetAway(true)
+		f.log.Remake()
+		clear(f.last)
+		f.messages(1, 6, time.Now(), "new")
+		time.Sleep(time.Minute)
+		log.SetAway(false)
+		f.messages(1, 7, time.Now(), "new")
+		time.Sleep(time.Minute)
+		end(durable.ErrRefused)
+		if len(s.ended) != 1 || s.ended[0] == nil || len(problems) != 1 {
+			t.Errorf("got %q, the goodbyes %v and the problems %v, want one of a failure, and one", s.got, s.ended, problems)
+		}
+	})
 }

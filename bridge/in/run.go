@@ -44,10 +44,11 @@ type run struct {
 	tags      tags.Set // of the publisher
 	chains    follow.Chains[ending]
 	report    Report
-	away      bool    // the log, since the last record
-	keeper    *keeper // nil: there is no Config.Position
-	resumed   bool    // the position is that of an earlier run
-	within    within  // what that has published of a record
+	away      bool                        // the log, since the last record
+	keeper    *keeper                     // nil: there is no Config.Position
+	behind    map[string]durable.Position // of each part, the last record that was read
+	resumed   bool                        // the position is that of an earlier run
+	within    within                      // what that has published of a record
 	page      []bus.Message
 
 	began time.Time // when the first message was due
@@ -176,6 +177,10 @@ const retryTime = time.Second
 // readAll publishes record by record. With Follow it goes on behind the last one when the log is back that was away.
 func (r *run) readAll() error {
 	q := r.cfg.Query
+	r.behind = maps.Clone(q.Start.Behind)
+	if r.behind == nil {
+		r.behind = make(map[string]durable.Position)
+	}
 	for {
 		away, err := r.read(q)
 		if !away || !q.Follow {
@@ -184,9 +189,7 @@ func (r *run) readAll() error {
 		if err := r.sitOut(err); err != nil {
 			return err
 		}
-		if r.report.Last > 0 {
-			q.Start = durable.Start{After: r.report.Last}
-		}
+		q.Start.Behind = maps.Clone(r.behind)
 	}
 }
 
@@ -219,7 +222,7 @@ func (r *run) read(q durable.Query) (away bool, err error) {
 			return false, err
 		}
 		r.report.Records++
-		r.report.Last = e.Position
+		r.report.Last, r.behind[e.Part] = e.Position, e.Position
 		r.keeper.passed(e.Part, e.Position)
 		r.away = false
 	}
