@@ -85,9 +85,11 @@ func (q *queue) reclaim() {
 	}
 }
 
-// release gives back what copies lie in, when all entries are finished.
+// release gives back what copies lie in, when all entries are finished, and forgets the socket,
+// whose number is another's when it is closed.
 func (q *queue) release() {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	q.reclaim()
+	q.socket = -1
 }

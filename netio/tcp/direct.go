@@ -59,7 +59,7 @@ func (q *queue) openDirect(fd int) {
 func (q *queue) sendDirect(key netio.Key, size int, header []byte, data [][]byte) (done, accepted, wake bool) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if q.socket < 0 || !q.Idle() { // of one that is closed the descriptor may be another's
+	if q.socket < 0 || !q.Idle() {
 		return false, false, false
 	}
 	if q.secure != nil {

@@ -62,7 +62,7 @@
 // of the loop.
 //
 // SendDirect makes the system call by itself if all that was sent before is
-// completed, and the message has at most 8 pieces of data. The loop goes on with
+// completed, and the message has at most 20 pieces of data. The loop goes on with
 // what the system does not take, and reports all ends, as always. An endpoint whose
 // messages all go this way allocates no queue. See direct.go.
 //

@@ -3,6 +3,7 @@
 package tcp_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -81,6 +82,42 @@ func TestEndpoint_roundTrip(t *testing.T) {
 	next(t, "OnConnectionClosed", client.Closed)
 	if got, ok := ep.(netio.PathMeasurer).Path(); ok || got != (netio.Path{}) {
 		t.Errorf("after Close: got %v, %t, want nothing", got, ok)
+	}
+}
+
+// What has the number of an ended endpoint's descriptor now is not its connection.
+func TestEndpoint_anEndedOneTouchesNoOtherSocket(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
+	client := newWatcher()
+	dialer := openBackend(t, client, tcp.Config{})
+	open := func() (ep netio.Endpoint, fd int) {
+		if err := dialer.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
+			t.Fatalf("OpenEndpoint: got error %v, want none", err)
+		}
+		ep = next(t, "OnConnectionEstablished", client.Established)
+		onLoop(t, dialer.Loop(), func() { fd = tcp.FD(ep) })
+		return ep, fd
+	}
+	first, number := open()
+	if err := first.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
+	}
+	next(t, "OnConnectionClosed", client.Closed)
+	_, other := open()
+	again, err := unix.FcntlInt(uintptr(other), unix.F_DUPFD_CLOEXEC, number) // the number, unless it is in use by now
+	if err != nil {
+		t.Fatalf("F_DUPFD_CLOEXEC: got error %v, want none", err)
+	}
+	defer func() { _ = unix.Close(again) }()
+	if got, ok := first.(netio.PathMeasurer).Path(); ok || got != (netio.Path{}) {
+		t.Errorf("Path: got %+v, %t, want nothing", got, ok)
+	}
+	first.(netio.Prober).ProbeAfter(45 * time.Second)
+	if got, err := unix.GetsockoptInt(other, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE); err != nil || got != 5 {
+		t.Errorf("TCP_KEEPIDLE of another connection: got %d and error %v, want 5", got, err)
+	}
+	if done, err := first.SendDirect(1, nil, []byte("x")); done || !errors.Is(err, netio.ErrClosed) {
+		t.Errorf("SendDirect: got %t and error %v, want %v", done, err, netio.ErrClosed)
 	}
 }
 

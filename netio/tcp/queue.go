@@ -28,7 +28,7 @@ type queue struct {
 	ring    ring
 	filling copies     // has room for more
 	full    []copies   // before it
-	socket  int        // to which senders may send; -1: not yet
+	socket  int        // to which senders may send; -1: not yet, or no more
 	secure  *secure    // nil: what is sent is not sealed
 	failed  unix.Errno // what the system has told a sender, and the loop does not know
 
