@@ -42,7 +42,7 @@
 // netio.AllocSharedRegion: the descriptor says where it is. Everything else is copied to
 // the arena, in parts if it is more than half of it. A sender does this on its own
 // goroutine if there is room and nothing waits before it, and the loop later otherwise.
-// SendDirect copies up to 16 KiB and is done.
+// SendDirect copies up to 16 KiB, or half of the arena if that is less, and is done.
 //
 // What was copied is completed at once, and what was lent when the other side has read
 // it. It is read in the order of sending, so completions are in this order, too.

@@ -157,3 +157,9 @@ func FilesWait() bool {
 // Strangers returns how many accepted endpoints have not introduced themselves. Threads: the loop, or any while the loop
 // waits for it.
 func Strangers(b netio.Backend) int { return b.(*backend).strangers.Len() }
+
+// PushDirect is the first try of SendDirect, and reports whether all of the message was sent. Threads: any.
+func PushDirect(ep netio.Endpoint, data []byte) (done bool) {
+	done, _ = ep.(*endpoint).queue.pushDirect(&message{pieces: [][]byte{data}, size: len(data)})
+	return done
+}

@@ -180,12 +180,15 @@ func (q *queue) pushDirect(m *message) (done, wake bool) {
 	if q.failed = w.look(); q.failed != nil {
 		return false, true
 	}
+	if m.size > len(w.arena)/2 { // it goes in parts, and another sender's must not come between them
+		return false, false
+	}
 	if w.unread() || w.tail-w.read == uint64(w.shape.slots) {
 		return false, false
 	}
 	lends := w.region
 	w.region = nil
-	done = w.put(m) // all or nothing: it is one piece
+	done = w.put(m) // all or nothing: it is one piece, of no more than half of the arena
 	w.region = lends
 	if done {
 		w.publish()
