@@ -163,3 +163,11 @@ func PushDirect(ep netio.Endpoint, data []byte) (done bool) {
 	done, _ = ep.(*endpoint).queue.pushDirect(&message{pieces: [][]byte{data}, size: len(data)})
 	return done
 }
+
+// SetBootID sets the id of this run of the system; zero: it is not known.
+func SetBootID(t *testing.T, id [16]byte) {
+	t.Helper()
+	before := bootID
+	bootID = func() [16]byte { return id }
+	t.Cleanup(func() { bootID = before })
+}

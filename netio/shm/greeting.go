@@ -28,7 +28,7 @@ import (
 //	12      4      descriptors of the segment, a power of two
 //	16      8      bytes of its arena
 //	24      8      bytes of the region; 0: there is none
-//	32      16     the id of this run of the system
+//	32      16     the id of this run of the system; zero: it is not known
 //	48      2      of the side that has accepted: the port that the other side is given
 //	50      14     zero
 //
@@ -78,7 +78,7 @@ func parseGreeting(b []byte) (g greeting, err error) {
 	g.region = int64(region)
 	copy(g.boot[:], b[32:])
 	g.port = binary.LittleEndian.Uint16(b[48:])
-	if own := bootID(); g.boot != own {
+	if own, unknown := bootID(), [16]byte{}; g.boot != own && g.boot != unknown && own != unknown {
 		return g, fmt.Errorf("%w: the peer is on another host, or was before its system began again", ErrHandshake)
 	}
 	return g, nil
@@ -148,11 +148,12 @@ func closeAll(files []int) {
 	}
 }
 
-// bootID returns the id of this run of the system, the same for all processes of a host.
+// bootID returns the id of this run of the system, the same for all processes of a host; zero
+// where this one cannot read it. A variable for tests.
 var bootID = sync.OnceValue(func() (id [16]byte) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return id // then it is not compared
+		return id
 	}
 	n := 0
 	for _, digit := range bytes.ReplaceAll(bytes.TrimSpace(text), []byte("-"), nil) {
