@@ -74,9 +74,9 @@ type Config struct {
 	// connection have the same. It is made, for this user alone, if it is missing. Every
 	// process that may use the folder and write to its sockets, for which the umask of
 	// their owner counts, may connect. Default: tagbus in /run/user/UID if the system has that
-	// folder of this user, else /tmp/tagbus-UID, which must be this user's alone. One that connects
-	// looks into both, as they may be made at different times, and takes no answer of
-	// another user than root there.
+	// folder of this user, else /tmp/tagbus-UID, which must be this user's alone. The first comes and goes
+	// with the sessions of the user: each listen endpoint is in what there is by then, and one that
+	// connects looks into both, and takes no answer of another user than root there.
 	Folder string
 
 	// RingSlots is the number of descriptors for each direction of a connection: so many
@@ -102,8 +102,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	// Tests set these.
-	ownFolder    bool     // Folder is the default: it must be this user's alone
-	others       []string // where else an endpoint looks for a name
+	ownFolder    bool // Folder is the default: it must be this user's alone
 	acceptBudget int
 	acceptPause  time.Duration
 	greeting     time.Duration // default greetingTimeout
@@ -118,9 +117,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
 	if c.Folder == "" {
-		c.ownFolder, c.others = true, defaultFolders()
-		c.Folder = c.others[0]
-		c.others = c.others[1:]
+		c.ownFolder, c.Folder = true, defaultFolders()[0]
 	}
 	validate.Default(&c.RingSlots, defaultRingSlots)
 	validate.Default(&c.ArenaBytes, defaultArenaBytes)
@@ -147,8 +144,8 @@ func (c Config) withDefaults() Config {
 // Where default folders are. Variables for tests.
 var usersFolder, temporaryFolder = "/run/user", "/tmp"
 
-// defaultFolders returns where sockets may be by default: where they are made, and where they are
-// looked for, too. They depend on nothing but the user and the system, as environments of one user differ.
+// defaultFolders returns where sockets may be by default at this time: where they are made, and where they
+// are looked for, too. They depend on nothing but the user and the system, as environments of one user differ.
 func defaultFolders() []string {
 	uid := os.Geteuid()
 	temporary := fmt.Sprintf("%s/tagbus-%d", temporaryFolder, uid)

@@ -100,15 +100,22 @@ func (e *endpoint) tryConnect() {
 	e.lend()
 }
 
-// connectAny connects to the first of the paths that is there. Errors: netio.ErrElsewhere, with
-// unix.ECONNREFUSED, if none is; the system's.
-func (e *endpoint) connectAny() (err error) {
+// connectAny connects to the first of the paths where a process listens. Errors: unix.EAGAIN if
+// that is busy; netio.ErrElsewhere, with unix.ECONNREFUSED, if there is nothing; the system's.
+func (e *endpoint) connectAny() error {
 	e.dial.uid = uint32(os.Geteuid()) // no user is below 0
+	var failed error                  // of the first that is there: its process may be dead, and another live
 	for _, path := range e.dial.paths {
-		err = connect(e.fd, path)
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+		err := connect(e.fd, path)
+		if err == nil || errors.Is(err, unix.EAGAIN) {
 			return err
 		}
+		if failed == nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+			failed = err
+		}
+	}
+	if failed != nil {
+		return failed
 	}
 	return fmt.Errorf("%w: %w", unix.ECONNREFUSED, netio.ErrElsewhere)
 }

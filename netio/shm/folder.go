@@ -54,16 +54,42 @@ func (c *Config) pathsOf(addr netip.AddrPort) ([]string, error) {
 		return nil, err
 	}
 	paths := []string{path}
-	for _, folder := range c.others {
-		paths = append(paths, filepath.Join(folder, addr.String()))
+	if c.ownFolder {
+		paths = paths[:0]
+		for _, folder := range defaultFolders() {
+			paths = append(paths, filepath.Join(folder, addr.String()))
+		}
 	}
 	return paths, nil
+}
+
+// current returns c with the default folder of this time, if it has one: that of the user comes with the
+// first session, and goes with the last one.
+func (c *Config) current() *Config {
+	if !c.ownFolder {
+		return c
+	}
+	now := *c
+	now.Folder = defaultFolders()[0]
+	return &now
+}
+
+// makeFolder makes the folder if it is missing. What a default one is in is the system's: where that has gone
+// this is another folder by now. Errors: the system's.
+func (c *Config) makeFolder() error {
+	if !c.ownFolder {
+		return os.MkdirAll(c.Folder, 0o700)
+	}
+	if err := os.Mkdir(c.Folder, 0o700); !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	return nil
 }
 
 // openFolder makes the folder if it is missing, and checks it. Errors: ErrFolder, wrapped;
 // the system's.
 func (c *Config) openFolder() error {
-	if err := os.MkdirAll(c.Folder, 0o700); err != nil {
+	if err := c.makeFolder(); err != nil {
 		return err
 	}
 	var st unix.Stat_t
@@ -111,11 +137,12 @@ func (c *Config) newListener() (fd int, path string, err error) {
 func (c *Config) place(addr netip.AddrPort, sweep bool) (fd int, path string, actual netip.AddrPort, err error) {
 	for range folderTries {
 		fd, actual = -1, addr
-		if err = c.openFolder(); err == nil {
+		at := c.current()
+		if err = at.openFolder(); err == nil {
 			if sweep {
-				c.sweep()
+				at.sweep()
 			}
-			fd, path, actual, err = c.listenIn(addr)
+			fd, path, actual, err = at.listenIn(addr)
 		}
 		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
 			break
@@ -143,10 +170,10 @@ func (c *Config) listenIn(addr netip.AddrPort) (fd int, path string, actual neti
 	return fd, path, actual, nil
 }
 
-// leaveFolder removes a default folder after its last socket.
-func (c *Config) leaveFolder() {
+// leaveFolder removes a default folder after its last socket, which was at path.
+func (c *Config) leaveFolder(path string) {
 	if c.ownFolder {
-		_ = unix.Rmdir(c.Folder) // not empty: others use it
+		_ = unix.Rmdir(filepath.Dir(path)) // not empty: others use it
 	}
 }
 

@@ -6,12 +6,10 @@ package shm_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,96 +131,6 @@ func TestFolderThatOthersCanWriteIsRefused(t *testing.T) {
 	}
 	if st, err := os.Stat(fresh); err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("the folder that was made: got mode %v, error %v, want 0700", st.Mode(), err)
-	}
-}
-
-func TestDefaultFolderIsThisUsersAlone(t *testing.T) {
-	dir := folder(t)
-	shm.SetFolders(t, dir, dir)
-	if _, err := listen(t, shm.Config{}, "10.0.0.1:1"); err != nil {
-		t.Fatalf("OpenListenEndpoint in the default folder: got error %v, want none", err)
-	}
-	own := filepath.Join(dir, fmt.Sprintf("tagbus-%d", os.Geteuid()))
-	if got := names(t, own); len(got) != 1 {
-		t.Errorf("names in the default folder: got %q, want one", got)
-	}
-	if err := os.Chmod(own, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := listen(t, shm.Config{}, "10.0.0.1:2"); !errors.Is(err, shm.ErrFolder) {
-		t.Errorf("OpenListenEndpoint in a default folder that the group may use: got error %v, want %v", err, shm.ErrFolder)
-	}
-}
-
-// A host is left as it was. Programs that begin and end at once do not disturb each other.
-func TestDefaultFolderGoesWithItsLastSocket(t *testing.T) {
-	dir := folder(t)
-	shm.SetFolders(t, dir, dir)
-	const backends, times = 4, 50
-	failed := make(chan error, backends)
-	for i := range backends {
-		b, _ := backendtest.Open(t, reactor.Config{}, netio.NopHandler{}, opener(shm.Config{}))
-		go func() {
-			for range times {
-				l, err := b.OpenListenEndpoint(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(1 + i)}), 1), netio.Params{})
-				if err != nil {
-					failed <- err
-					return
-				}
-				_ = l.Close()
-				ended := make(chan struct{}) // in a turn of the loop
-				b.Loop().Post(func() { b.Loop().Post(func() { close(ended) }) })
-				<-ended
-			}
-			failed <- b.Close()
-		}()
-	}
-	for range backends {
-		if err := <-failed; err != nil {
-			t.Errorf("a backend that begins to listen, and ends: got error %v, want none", err)
-		}
-	}
-	if got := names(t, dir); len(got) != 0 {
-		t.Errorf("names where the default folder was: got %q, want none", got)
-	}
-}
-
-// A user's folder comes with its first session, and a service may have begun before.
-func TestDefaultFoldersAreAllLookedInto(t *testing.T) {
-	users, temporary := folder(t), folder(t)
-	shm.SetFolders(t, users, temporary)
-	w := newWatcher()
-	if _, err := listen(t, shm.Config{}, "127.4.5.6:1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(users, strconv.Itoa(os.Geteuid())), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := backendtest.Open(t, reactor.Config{}, w, opener(shm.Config{}))
-	for _, want := range []error{nil, netio.ErrElsewhere} {
-		addr := netip.MustParseAddrPort("127.4.5.6:1")
-		if want != nil {
-			addr = netip.MustParseAddrPort("127.4.5.6:2")
-		}
-		if err := b.OpenEndpoint(addr, netio.Params{}); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-w.Established:
-			if want != nil {
-				t.Errorf("%v: connected, want %v", addr, want)
-			}
-		case err := <-w.Refused:
-			if want == nil || !errors.Is(err, want) {
-				t.Errorf("%v: got %v, want %v", addr, err, want)
-			}
-		}
-	}
-	if _, err := listen(t, shm.Config{}, "127.4.5.6:3"); err != nil {
-		t.Fatal(err)
-	}
-	if got := names(t, filepath.Join(users, strconv.Itoa(os.Geteuid()), "tagbus")); len(got) != 1 {
-		t.Errorf("names in the folder of the user: got %q, want one", got)
 	}
 }
 

@@ -282,7 +282,7 @@ func (l *listenEndpoint) shut() {
 	_ = unix.Unlink(l.path) // first: a name that refuses is that of a dead process
 	l.empty()
 	_ = unix.Close(l.fd)
-	b.config.leaveFolder()
+	b.config.leaveFolder(l.path)
 	l.fd = -1
 	l.lent.close()
 	b.Unlisten(l.Address)
