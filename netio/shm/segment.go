@@ -42,24 +42,11 @@ func mapPeer(fd int, n int64) ([]byte, error) {
 	case seals&needSeals != needSeals || seals&(unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_WRITE) == 0:
 		return nil, fmt.Errorf("%w: memory with seals %#x", ErrHandshake, seals)
 	}
-	var fs unix.Statfs_t
-	if err := retry(func() error { return unix.Fstatfs(fd, &fs) }); err != nil {
-		return nil, err
-	}
-	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return nil, err
-	}
-	switch {
-	case n > math.MaxInt:
+	if n > math.MaxInt {
 		return nil, fmt.Errorf("shm: map %d bytes of the peer: %w: a program for this processor cannot address so much", n, netio.ErrNoMemory)
-	case fs.Type != unix.TMPFS_MAGIC:
-		return nil, fmt.Errorf("%w: memory of a file system of type %#x", ErrHandshake, fs.Type)
-	case st.Size != n:
-		return nil, fmt.Errorf("%w: %d bytes of memory, want %d", ErrHandshake, st.Size, n)
-	case st.Blocks*512 < n:
-		// A read of what is not there would take memory of this process.
-		return nil, fmt.Errorf("%w: memory of which only %d of %d bytes are there", ErrHandshake, st.Blocks*512, n)
+	}
+	if err := isThere(fd, n); err != nil {
+		return nil, err
 	}
 	mem, err := unix.Mmap(fd, 0, int(n), unix.PROT_READ, unix.MAP_SHARED)
 	if errors.Is(err, unix.ENOMEM) {
@@ -69,6 +56,37 @@ func mapPeer(fd int, n int64) ([]byte, error) {
 		return nil, fmt.Errorf("shm: map %d bytes of the peer: %w", n, err)
 	}
 	return mem, nil
+}
+
+// isThere looks whether a sealed file of the other side has n bytes, and all of them are there: a read of
+// what is not would take memory of this process, or end it where there is none. Errors: as of mapPeer.
+func isThere(fd int, n int64) error {
+	var fs unix.Statfs_t
+	if err := retry(func() error { return unix.Fstatfs(fd, &fs) }); err != nil {
+		return err
+	}
+	if fs.Type != unix.TMPFS_MAGIC {
+		return fmt.Errorf("%w: memory of a file system of type %#x", ErrHandshake, fs.Type)
+	}
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return err
+	}
+	if st.Size != n {
+		return fmt.Errorf("%w: %d bytes of memory, want %d", ErrHandshake, st.Size, n)
+	}
+	// What lies behind the end (FALLOC_FL_KEEP_SIZE) is counted, too. This frees it, and with
+	// F_SEAL_GROW none can be put there again.
+	if err := retry(func() error { return unix.Ftruncate(fd, n) }); err != nil {
+		return fmt.Errorf("%w: memory that cannot be cut off at its end: %w", ErrHandshake, err)
+	}
+	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return err
+	}
+	if st.Blocks*512 < n {
+		return fmt.Errorf("%w: memory of which only %d of %d bytes are there", ErrHandshake, st.Blocks*512, n)
+	}
+	return nil
 }
 
 // unmap undoes newSegment and mapPeer.

@@ -5,6 +5,7 @@
 package shm_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -88,6 +89,24 @@ var wrongGreetings = []struct {
 	}},
 	{"memory with a hole", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
 		return p.Greeting(0), []int{file(t, p.SegmentBytes(), p.SegmentBytes()-4096, shm.GoodSeals)}
+	}},
+	{"memory that is behind the end", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
+		fd := file(t, p.SegmentBytes(), 0, 0)
+		if err := unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, int64(p.SegmentBytes()), int64(p.SegmentBytes())); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, shm.GoodSeals); err != nil {
+			t.Fatal(err)
+		}
+		return p.Greeting(0), []int{fd}
+	}},
+	{"memory that this side cannot write", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
+		f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", good(t, p)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return p.Greeting(0), []int{int(f.Fd())}
 	}},
 	{"a region with a hole", func(t *testing.T, p *shm.Peer) ([]byte, []int) {
 		return p.Greeting(1 << 30), []int{good(t, p), file(t, 1<<30, 0, shm.GoodSeals)}
