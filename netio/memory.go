@@ -9,9 +9,10 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path"
 	"strconv"
 	"strings"
+
+	"tagbus/netio/internal/memgroup"
 )
 
 // uncheckedBytes is the size up to which CheckMemory does not look: smaller pieces
@@ -60,7 +61,7 @@ func memoryLimits(root fs.FS, soft func(resource int) (bytes uint64, ok bool)) (
 	if total := machine["MemTotal"]; total > 0 {
 		limits = append(limits, memoryLimit{"this machine has, with its swap space,", total + swap})
 	}
-	if bytes, ok := groupLimit(root); ok {
+	if bytes, ok := memgroup.Limit(root); ok {
 		limits = append(limits, memoryLimit{"its control group allows, with swap space,", bytes + swap})
 	}
 	process := numbersOf(root, "proc/self/status")
@@ -92,47 +93,4 @@ func numbersOf(root fs.FS, name string) map[string]uint64 {
 		}
 	}
 	return numbers
-}
-
-// groupLimit returns the lowest memory limit of the control groups that the process
-// is in, of version 1 or 2.
-func groupLimit(root fs.FS) (lowest uint64, found bool) {
-	text, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(text)) { // number:controllers:/path
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		mount, file := "sys/fs/cgroup", "memory.max"
-		switch {
-		case parts[1] == "memory":
-			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-		case parts[1] != "":
-			continue
-		}
-		// In a container the path may be that of the host, of which only the last
-		// part, the mount itself, is to be seen.
-		for group := path.Join("/", parts[2]); ; group = path.Dir(group) {
-			if n, ok := numberIn(root, path.Join(mount, group, file)); ok && (!found || n < lowest) {
-				lowest, found = n, true
-			}
-			if group == "/" {
-				break
-			}
-		}
-	}
-	return lowest, found
-}
-
-// numberIn reads a file that holds one number; there is none in one that says "max".
-func numberIn(root fs.FS, name string) (uint64, bool) {
-	text, err := fs.ReadFile(root, name)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63)
-	return n, err == nil
 }

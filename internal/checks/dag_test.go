@@ -260,9 +260,10 @@ var table = []rule{
 	{"internal/testkit/pki", "certificates for tests depend on nothing", nil},
 	{"internal/testkit/wallclock", "times of tests depend on nothing", nil},
 	{"internal/testkit/pty", "a terminal of tests depends on nothing", []string{"golang.org/x/sys/unix"}},
-	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "netio/internal/sealed", "golang.org/x/sys/unix"}},
+	{"netio", "the contract depends on nobody who keeps it", []string{"internal/validate", "internal/sanitize", "netio/internal/memgroup", "netio/internal/sealed", "golang.org/x/sys/unix"}},
 	{"netio/internal/trouble", "when something is logged depends on nothing", []string{}},
-	{"netio/internal/sealed", "memory for other processes depends on the system only", []string{"golang.org/x/sys/unix"}},
+	{"netio/internal/memgroup", "what the system allows is only read", nil},
+	{"netio/internal/sealed", "memory for other processes depends on the system only", []string{"netio/internal/memgroup", "golang.org/x/sys/unix"}},
 	{"internal/headroom", "which descriptors are the last depends on the system only", []string{"golang.org/x/sys/unix"}},
 	{"internal/testkit/backendtest", "the tests of backends drive any of them", []string{
 		"internal/testkit", "netio", "internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",

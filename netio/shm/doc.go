@@ -96,6 +96,8 @@
 //     and counted in Stats.AcceptShed.
 //   - A connection takes one descriptor and, at each end, a segment of its own: 276 KiB
 //     with the defaults.
+//   - Memory that leaves less than 16 MiB of the host, or of a control group of the process, is not committed: a
+//     connection for whose segment there is none is closed and counted in Stats.AcceptErrors.
 //   - If there is not enough memory to commit a region, connections to its listen endpoint
 //     are closed and counted in Stats.AcceptErrors, and 5 s later it is tried again. One that dials
 //     is refused with netio.ErrNoMemory.

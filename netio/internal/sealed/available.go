@@ -5,30 +5,52 @@
 package sealed
 
 import (
+	"io/fs"
 	"math"
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio/internal/memgroup"
 )
 
-// uncheckedBytes may be asked for without a look at what there is.
-const uncheckedBytes = 16 << 20
+// spareBytes are left for what else needs memory: this program, and others.
+const spareBytes = 16 << 20
 
 // Where the system says what it has, and what it promises. Variables for tests.
 var (
-	meminfo    = "/proc/meminfo"
-	overcommit = "/proc/sys/vm/overcommit_memory"
+	meminfo          = "/proc/meminfo"
+	overcommit       = "/proc/sys/vm/overcommit_memory"
+	groups     fs.FS = os.DirFS("/") // where what the control groups allow is said
 )
 
-// available returns how much memory the system has left, with its swap space. A system that
-// is asked for more ends processes, any of them, before it says no. Other programs may
-// take it meanwhile.
+// hasRoom reports whether the system, and the control groups of this process, have n bytes more, at least 1, and
+// some to spare. A system that is asked for more than there is ends processes, any of them,
+// or of the group, before it says no. Others may take it meanwhile.
+func hasRoom(n int64) bool {
+	want := uint64(n) + spareBytes
+	if want > uint64(available()) {
+		return false
+	}
+	room, ok := memgroup.Room(groups, want)
+	return !ok || want <= room
+}
+
+// available returns how much memory the system has left, with its swap space. Where
+// /proc does not say (ProcSubset=pid of systemd) it is what is free, without what the
+// system would make free.
 func available() int {
-	text, err := os.ReadFile(meminfo)
-	if err != nil {
+	if text, err := os.ReadFile(meminfo); err == nil {
+		return left(string(text))
+	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
 		return math.MaxInt
 	}
-	return left(string(text))
+	free := (uint64(info.Freeram) + uint64(info.Bufferram) + uint64(info.Freeswap)) * uint64(max(1, info.Unit))
+	return int(min(free, math.MaxInt))
 }
 
 // left returns what a text of /proc/meminfo says is left; math.MaxInt if it does not say.

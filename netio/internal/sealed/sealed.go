@@ -72,8 +72,8 @@ func shape(fd, n int) ([]byte, error) {
 }
 
 // Commit makes the system commit some bytes of a file of Reserve, which stay as they are. It
-// takes none if there are not enough for the whole file: later the system would end a
-// process that finds none.
+// takes none if there are not enough for the whole file, with some to spare: later the system
+// would end a process that finds none.
 //
 // Errors: the system's; ENOMEM or ENOSPC if there is not so much memory.
 func Commit(fd, from, to int) error {
@@ -81,7 +81,7 @@ func Commit(fd, from, to int) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if missing := st.Size - st.Blocks*512; missing > uncheckedBytes && missing > int64(available()) {
+	if missing := st.Size - st.Blocks*512; missing > 0 && !hasRoom(missing) {
 		return unix.ENOMEM
 	}
 	for {
