@@ -23,8 +23,8 @@ const (
 
 	// Subscribed means that a subscription to Tags is acknowledged. At a publisher: for
 	// Peer. At a subscriber: by Peer, which has these of the tags of the subscription now.
-	// Where it is too complex to find out which, above 256 ranges and patterns, Tags has all
-	// that were asked for.
+	// Where many patterns make it too complex to find out which, Tags has all that were asked
+	// for: never of sets without patterns.
 	Subscribed
 
 	// Unsubscribed means that a subscription to Tags has ended in order.

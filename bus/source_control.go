@@ -167,8 +167,8 @@ func (src *source) onSubscribed(id uint64) {
 	src.answered(r)
 }
 
-// of returns those tags of a set that the publisher has now, or the whole set if it is too
-// complex to find out.
+// of returns those tags of a set that the publisher has now, or the whole set if its patterns make it
+// too complex to find out.
 func (src *source) of(set tags.Set) tags.Set {
 	some, steps := tagset.Named(set, src.contact.Entry.Tags)
 	src.in.Steps += steps

@@ -136,7 +136,9 @@ typedef struct tagbus_batch {
 
 /* What happens in the life of a publisher, subscriber, sender or receiver. Fields without meaning for
  * the kind are 0. Texts are valid until the callback returns. Messages wait for the program, and events do
- * not: a gap or a goodbye may come before messages that arrived earlier. */
+ * not: a gap or a goodbye may come before messages that arrived earlier. The tags of TAGBUS_SUBSCRIBED and
+ * TAGBUS_RESUBSCRIBED, at a subscriber, are those of the subscription that the publisher has now; all of them, where
+ * many patterns make it too complex to find out. */
 typedef struct tagbus_event {
 	uint32_t struct_bytes; /* later versions append fields */
 	int kind;              /* TAGBUS_CONNECTED and so on */

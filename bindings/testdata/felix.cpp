@@ -99,6 +99,41 @@ static void receive(User &user, FelixClientThread &client, tagbus::Bus &bus)
 	client.subscribe(0x12);
 }
 
+// scattered: of very many fids that do not lie together, those are connected that a publisher has, and disconnected when it is gone.
+static void scattered(FelixClientThread::Config config, tagbus::Bus &bus)
+{
+	constexpr std::uint64_t all = 4000, begin = 0x10000;
+	std::atomic<std::uint64_t> connects{0}, disconnects{0}, wrong{0};
+	config.on_init_callback = nullptr;
+	config.on_data_callback = [](std::uint64_t, const std::uint8_t *, std::size_t, std::uint8_t) {};
+	config.on_connect_callback = [&](std::uint64_t) { connects++; };
+	config.on_disconnect_callback = [&](std::uint64_t fid) { disconnects++, wrong += fid >= begin + all; };
+	std::vector<std::uint64_t> fids;
+	std::string lower, upper;
+	for (std::uint64_t fid = begin; fid < begin + 2 * all; fid += 2) {
+		fids.push_back(fid);
+		std::string &half = fid < begin + all ? lower : upper;
+		half += (half.empty() ? "" : ",") + std::to_string(fid);
+	}
+	auto leaves = std::make_unique<tagbus::Publisher>(bus, lower);
+	std::atomic<bool> all_served{false}, early{false};
+	FelixClientThread client(config);
+	std::thread waits([&] {
+		client.subscribe(fids);
+		early = !all_served;
+	});
+	until([&] { return connects >= all / 2; });
+	EXPECT(connects == all / 2);
+	all_served = true;
+	tagbus::Publisher stays(bus, upper);
+	waits.join();
+	until([&] { return connects >= all; });
+	EXPECT(!early && connects == all);
+	leaves.reset();
+	until([&] { return disconnects >= all / 2; });
+	EXPECT(disconnects == all / 2 && wrong == 0);
+}
+
 // parted: messages wait for a program that is busy, and on_disconnect comes behind them, though the goodbye does not wait.
 static void parted(FelixClientThread::Config config, tagbus::Bus &bus)
 {
@@ -239,6 +274,7 @@ try {
 	until([&] { return reported == 1; });
 	tagbus::Bus bus(std::string(argv[1]) + "/FELIX");
 	receive(user, client, bus);
+	scattered(user.config, bus);
 	parted(user.config, bus);
 	flooded(user.config, bus);
 	send(client, bus);

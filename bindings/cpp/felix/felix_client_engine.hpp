@@ -23,7 +23,6 @@
 #include <map>
 #include <set>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 namespace tagbus {
@@ -198,12 +197,10 @@ public:
 			std::unique_lock<std::mutex> held(lock_);
 			std::vector<std::uint64_t> fresh;
 			for (const std::uint64_t fid : fids) {
-				if (states_.find(fid) == states_.end() && std::find(fresh.begin(), fresh.end(), fid) == fresh.end())
+				if (states_.emplace(fid, State()).second)
 					fresh.push_back(fid);
 			}
 			if (!fresh.empty()) {
-				for (const std::uint64_t fid : fresh)
-					states_.emplace(fid, State());
 				untold_ += fresh.size();
 				try {
 					if (subscription_)
@@ -382,9 +379,11 @@ private:
 	void serve(const std::string &peer, std::string_view tags)
 	{
 		problem_.clear();
+		auto &served = served_[peer];
 		parse(tags, [&](std::uint64_t first, std::uint64_t last) {
-			for (auto &[fid, state] : states_) {
-				if (fid < first || fid > last || !served_[peer].insert(fid).second)
+			for (auto i = states_.lower_bound(first); i != states_.end() && i->first <= last; ++i) {
+				auto &[fid, state] = *i;
+				if (!served.insert(fid).second)
 					continue;
 				state.publishers++;
 				if (leaving_.erase(fid) > 0)
@@ -527,7 +526,7 @@ private:
 	const Settings settings_;
 	std::mutex lock_; // of all below
 	std::condition_variable changed_;
-	std::unordered_map<std::uint64_t, State> states_;
+	std::map<std::uint64_t, State> states_;
 	std::size_t untold_ = 0; // of states_
 	std::map<std::string, std::set<std::uint64_t>> served_; // by publishers
 	std::set<std::uint64_t> leaving_; // without a publisher, on_disconnect comes behind the messages that wait

@@ -21,7 +21,9 @@ class Event(NamedTuple):
       code: of the cause, as that of an Error; 0: none.
       cause: a line for people, without the rest.
       peer, peer_name, peer_address: of the peer that the event is about.
-      tags: a set, as text.
+      tags: a set, as text. Of "subscribed" and "resubscribed": what the
+        publisher has now of the tags that were asked for, or all of these,
+        where many patterns make it too complex to find out.
       tag, count: of a gap: how many messages of which tag were lost.
     """
 

@@ -8,22 +8,28 @@ import (
 	"tagbus/tags"
 )
 
-// maxNamedParts bounds the sets of which is found out what people are told of them: that is for
-// every answer, and not worth more.
-const maxNamedParts = 256
+// What is found out of sets only to tell people is bounded: it is for every answer.
+const (
+	// namedSteps are the steps of a tags.Budget for what patterns take. Ranges take one each.
+	namedSteps = 4096
 
-// Named returns the tags that two sets have in common, or the first set if both together are too
-// complex to find out, and the cost of that, in steps of a workqueue.Job.
+	// maxNamedParts is how many parts sets have that are united.
+	maxNamedParts = 256
+)
+
+// Named returns the tags that two sets have in common, or the first set if their patterns make it
+// too complex to find out, and the cost of that, in steps of a workqueue.Job.
+//
+//   - set, other: keep the limits of Fits.
 func Named(set, other tags.Set) (both tags.Set, steps int) {
-	parts := set.Parts() + other.Parts()
-	if parts > maxNamedParts {
-		return set, 0
-	}
-	both, err := tags.NewBudget(16*maxNamedParts).Intersection(set, other)
+	most := set.Parts() + other.Parts() + namedSteps
+	budget := tags.NewBudget(most)
+	both, err := budget.Intersection(set, other)
+	steps = 1 + (most-max(0, budget.Left()))/StepsPerStep
 	if err != nil {
-		return set, parts
+		return set, steps
 	}
-	return both, parts
+	return both, steps
 }
 
 // Some returns the union of sets, and how many ranges and masks that has. Of sets that have very

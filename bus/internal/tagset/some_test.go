@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tagbus/bus/internal/tagset"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -20,11 +21,30 @@ func sparse(n int) (set tags.Set) {
 }
 
 func TestNamed(t *testing.T) {
-	if both, steps := tagset.Named(tags.Of(1, 2, 9), tags.Of(2, 9, 11)); !both.Equal(tags.Of(2, 9)) || steps == 0 {
-		t.Errorf("got %v for %d steps, want what both have", both, steps)
+	whole, err := tags.Range(0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if both, steps := tagset.Named(sparse(200), sparse(100)); !both.Equal(sparse(200)) || steps != 0 {
-		t.Errorf("of sets that are too large: got %d parts for %d steps, want the first one for none", both.Parts(), steps)
+	most := sparse(subscription.MaxParts)
+	for _, test := range []struct {
+		name             string
+		set, other, want tags.Set
+	}{
+		{"a few tags", tags.Of(1, 2, 9), tags.Of(2, 9, 11), tags.Of(2, 9)},
+		{"many tags, of which the other has half", sparse(2000), sparse(1000), sparse(1000)},
+		{"as many ranges as may be on both sides", most, most, most},
+		{"a pattern and many ranges", tags.Match(0, tags.MaxTag&^2), sparse(2000), tags.Of(0, 2)},
+		{"a few patterns of many", masked(8, 1), tags.Union(whole, masked(200, 2)), masked(8, 1)},
+		{"none in common", sparse(1000), tags.Of(1<<40, 1<<40+2), tags.Set{}},
+	} {
+		both, steps := tagset.Named(test.set, test.other)
+		if !both.Equal(test.want) || steps < 1 || steps > 20<<10 {
+			t.Errorf("%s: got %d parts for %d steps, want the %d that both have, for little more than a slice", test.name, both.Parts(), steps, test.want.Parts())
+		}
+	}
+	tooComplex := masked(200, 2)
+	if both, steps := tagset.Named(tooComplex, masked(100, 2)); !both.Equal(tooComplex) || steps < 1 || steps > 1024 {
+		t.Errorf("of patterns that are too many: got %d parts for %d steps, want the first set for few", both.Parts(), steps)
 	}
 }
 
