@@ -39,8 +39,10 @@ int close_handle(const char *function, tagbus_handle h, int kind)
 	given_peers();
 	code = core.close(h, kind, &said);
 	taken_handle(h);
-	if (code != TAGBUS_EINVAL && code != TAGBUS_ECLOSED && code != TAGBUS_EWOULDDEADLOCK)
-		join(owner, bus);
+	if (inside.on_loop && code == TAGBUS_ECLOSED && running(owner, bus))
+		code = would_deadlock(function);
+	else if (code != TAGBUS_EINVAL && code != TAGBUS_EWOULDDEADLOCK)
+		join(owner, bus); /* of TAGBUS_ECLOSED, too: another thread may be about to close it */
 	waited();
 	return code;
 }

@@ -21,6 +21,11 @@ int missing(const char *function, const char *argument)
 	return say(TAGBUS_EINVAL, "%s: %s is NULL", function, argument);
 }
 
+int would_deadlock(const char *function)
+{
+	return say(TAGBUS_EWOULDDEADLOCK, "%s: it would wait for the callback that calls it: call it on another thread", function);
+}
+
 int is_forked(void)
 {
 	int *p;

@@ -61,6 +61,7 @@ extern _Thread_local const tagbus_box *on_loop_now;
 /* errors.c */
 __attribute__((format(printf, 2, 3))) int say(int code, const char *format, ...);
 int missing(const char *function, const char *argument);
+int would_deadlock(const char *function);
 int is_forked(void);
 int usable(const char *function);
 int usable_for(const char *function, int64_t ms);
@@ -79,6 +80,7 @@ int with_signals_blocked(int (*f)(void *), void *arg);
 int need_thread(const char *function, tagbus_handle owner);
 int may_wait(const char *function, tagbus_handle owner, tagbus_handle bus);
 void waited(void);
+int running(tagbus_handle owner, tagbus_handle bus);
 void join(tagbus_handle owner, tagbus_handle bus);
 void pass(tagbus_handle owner);
 

@@ -203,7 +203,8 @@ TAGBUS_API void tagbus_free(char *text);
  * opened with the first, etcd:// is TAGBUS_ELOAD with what to do. */
 TAGBUS_API tagbus_bus *tagbus_open(const char *bus, const char *options);
 /* Closes all that was opened on it, the last first. Waits until no callback runs, and calls each
- * on_end. Batches stay valid. */
+ * on_end. Batches stay valid. A close of what another thread is about to close, here and below, waits for that, too,
+ * and returns TAGBUS_ECLOSED. */
 TAGBUS_API int tagbus_close(tagbus_bus *bus);
 /* Returns TAGBUS_OK if the event loop turns: for the health check of a program. */
 TAGBUS_API int tagbus_alive(tagbus_bus *bus, int64_t timeout_ms);
@@ -263,7 +264,8 @@ TAGBUS_API tagbus_subscription *tagbus_subscribe(tagbus_subscriber *s, const cha
 TAGBUS_API int tagbus_subscription_wait(tagbus_subscription *sub, int64_t timeout_ms);
 TAGBUS_API int tagbus_subscription_add(tagbus_subscription *sub, const char *tags);
 TAGBUS_API int tagbus_subscription_remove(tagbus_subscription *sub, const char *tags);
-/* Ends the subscription. Waits until no callback of it runs, unless that callback calls it. */
+/* Ends the subscription. Waits until no callback of it runs, unless that callback calls it: then on_end comes
+ * behind it. */
 TAGBUS_API int tagbus_subscription_close(tagbus_subscription *sub);
 
 /* Takes the next batch of a subscription without on_batch. The caller releases it.
@@ -276,7 +278,8 @@ TAGBUS_API int tagbus_next(tagbus_subscription *sub, const tagbus_batch **batch,
 TAGBUS_API int tagbus_subscription_fd(tagbus_subscription *sub);
 
 /* Keeps a batch beyond its callback; each call needs one of tagbus_batch_release. With --on-loop it is called on the
- * thread of the callback, else it is TAGBUS_EINVAL.
+ * thread of the callback, else it is TAGBUS_EINVAL. It may move what is kept: data and page that were read before the
+ * call are valid no longer than the callback, and the batch has the new ones.
  *   Returns TAGBUS_ELIMIT beyond --retain-bytes. */
 TAGBUS_API int tagbus_batch_retain(const tagbus_batch *batch);
 TAGBUS_API int tagbus_batch_release(const tagbus_batch *batch);

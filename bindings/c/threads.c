@@ -14,8 +14,8 @@ struct thread {
 	tagbus_handle owner, bus;
 	tagbus_bell *bell;
 	pthread_t id;
-	struct thread *awaits; /* the one whose callbacks a callback of this one waits for */
-	int joining;
+	tagbus_handle awaits_owner, awaits_bus; /* whose callbacks a callback of this one waits for; 0: none */
+	int joining, reached; /* reached is for awaited */
 	struct thread *next;
 };
 
@@ -143,39 +143,52 @@ int need_thread(const char *function, tagbus_handle owner)
 	return 0;
 }
 
+/* is_of reports whether a thread is that of an owner, or one of a bus. threads_lock is held. */
+static int is_of(const struct thread *t, tagbus_handle owner, tagbus_handle bus)
+{
+	return t->owner == owner || (bus != 0 && t->bus == bus);
+}
+
+/* awaited reports whether a wait for an owner, or for all of a bus, is one for a thread, too: because
+ * a callback that is waited for waits for it. threads_lock is held. */
+static int awaited(const struct thread *own, tagbus_handle owner, tagbus_handle bus)
+{
+	int grows = 1;
+	struct thread *t, *next;
+	for (t = threads; t != NULL; t = t->next)
+		t->reached = is_of(t, owner, bus);
+	while (grows) {
+		grows = 0;
+		for (t = threads; t != NULL; t = t->next) {
+			if (!t->reached || (t->awaits_owner == 0 && t->awaits_bus == 0))
+				continue;
+			for (next = threads; next != NULL; next = next->next)
+				if (!next->reached && is_of(next, t->awaits_owner, t->awaits_bus))
+					next->reached = grows = 1;
+		}
+	}
+	return own->reached;
+}
+
 /* may_wait returns 0 if this thread may wait until no callback of an owner, or of all of a bus, runs. It
  * notes that it does; waited undoes that. */
 int may_wait(const char *function, tagbus_handle owner, tagbus_handle bus)
 {
-	int deadlock = 0;
-	struct thread *t, *own = inside.thread;
+	int deadlock;
+	struct thread *own = inside.thread;
 	if (inside.owner == 0)
 		return 0;
-	if (inside.bus == bus || inside.owner == owner || (inside.on_loop && core.bus_of(owner) == inside.bus))
-		deadlock = 1;
-	pthread_mutex_lock(&threads_lock);
-	if (!deadlock && own != NULL && owner != 0) {
-		struct thread *target = find(owner);
-		for (t = target; t != NULL && t != own; t = t->awaits)
-			;
-		deadlock = t == own;
-		if (!deadlock)
-			own->awaits = target;
-	}
-	if (!deadlock && own != NULL && bus != 0) {
-		for (t = threads; t != NULL && !deadlock; t = t->next) {
-			struct thread *next;
-			if (t->bus != bus)
-				continue;
-			for (next = t->awaits; next != NULL && next != own; next = next->awaits)
-				;
-			deadlock = next == own;
+	deadlock = inside.bus == bus || inside.owner == owner || (inside.on_loop && core.bus_of(owner) == inside.bus);
+	if (!deadlock && own != NULL) {
+		pthread_mutex_lock(&threads_lock);
+		deadlock = awaited(own, owner, bus);
+		if (!deadlock) {
+			own->awaits_owner = owner;
+			own->awaits_bus = bus;
 		}
+		pthread_mutex_unlock(&threads_lock);
 	}
-	pthread_mutex_unlock(&threads_lock);
-	if (!deadlock)
-		return 0;
-	return say(TAGBUS_EWOULDDEADLOCK, "%s: it would wait for the callback that calls it: call it on another thread", function);
+	return deadlock ? would_deadlock(function) : 0;
 }
 
 void waited(void)
@@ -183,19 +196,30 @@ void waited(void)
 	if (inside.thread == NULL)
 		return;
 	pthread_mutex_lock(&threads_lock);
-	inside.thread->awaits = NULL;
+	inside.thread->awaits_owner = inside.thread->awaits_bus = 0;
 	pthread_mutex_unlock(&threads_lock);
 }
 
+/* running reports whether a thread of an owner, or of a bus, has not ended. */
+int running(tagbus_handle owner, tagbus_handle bus)
+{
+	struct thread *t;
+	pthread_mutex_lock(&threads_lock);
+	for (t = threads; t != NULL && !is_of(t, owner, bus); t = t->next)
+		;
+	pthread_mutex_unlock(&threads_lock);
+	return t != NULL;
+}
+
 /* join waits for the ends of the threads of an owner, or of a bus: those of which the core has said that
- * they end. */
+ * they end. Several may wait for one. */
 void join(tagbus_handle owner, tagbus_handle bus)
 {
 	struct thread **at, *t;
 	pthread_mutex_lock(&threads_lock);
 again:
 	for (at = &threads; (t = *at) != NULL; at = &t->next) {
-		if (t->owner != owner && (bus == 0 || t->bus != bus))
+		if (!is_of(t, owner, bus))
 			continue;
 		if (t->joining) {
 			pthread_cond_wait(&threads_changed, &threads_lock);
@@ -218,16 +242,15 @@ again:
 /* pass waits until the thread of an owner has made all callbacks that it has to make now. */
 void pass(tagbus_handle owner)
 {
-	int passed = 0, comes;
-	struct thread *t;
-	pthread_mutex_lock(&threads_lock);
-	t = find(owner);
-	pthread_mutex_unlock(&threads_lock);
-	if (t == NULL)
+	int passed = 0;
+	if (!running(owner, 0))
 		return;
-	comes = core.fence(owner, (uintptr_t)&passed); /* else another thread closes the owner */
+	if (!core.fence(owner, (uintptr_t)&passed)) { /* another thread closes the owner */
+		join(owner, 0);
+		return;
+	}
 	pthread_mutex_lock(&threads_lock);
-	while (comes ? !passed : find(owner) != NULL)
+	while (!passed)
 		pthread_cond_wait(&threads_changed, &threads_lock);
 	pthread_mutex_unlock(&threads_lock);
 }

@@ -325,7 +325,8 @@ private:
 };
 
 // Batch is the messages of one page, all of one publisher. A copy keeps the page, too, and is cheap; copying
-// throws limit beyond --retain-bytes.
+// throws limit beyond --retain-bytes. A copy of one that is lent may move the messages: data from before is valid no
+// longer than the callback.
 class Batch {
 public:
 	class iterator {

@@ -82,11 +82,17 @@ var attacks = []string{
 	"writer", "times", "endless", "leaks", "end", "bus", "itself", "done", "crowd", "threads", "beside", "descriptors", "copies", "forks",
 }
 
+// closes are those of closes.c.
+var closes = []string{"child", "mutual", "batch", "foreign"}
+
 // TestTraps: what can go wrong between C and Go, and between a program and its threads.
 func TestTraps(t *testing.T) { runAll(t, clib.Build(t), "traps", traps) }
 
 // TestAttacks: what a program does wrong, or many of its threads at once.
 func TestAttacks(t *testing.T) { runAll(t, clib.Build(t), "attacks", attacks) }
+
+// TestCloses: what is closed while others close it, by callbacks, and for one another.
+func TestCloses(t *testing.T) { runAll(t, clib.Build(t), "closes", closes) }
 
 // TestTraps_cgocheck2 runs all of them with a core that checks which pointers it gives to C.
 func TestTraps_cgocheck2(t *testing.T) {
@@ -96,6 +102,7 @@ func TestTraps_cgocheck2(t *testing.T) {
 	dir := clib.BuildChecking(t)
 	t.Run("traps", func(t *testing.T) { runAll(t, dir, "traps", traps) })
 	t.Run("attacks", func(t *testing.T) { runAll(t, dir, "attacks", attacks) })
+	t.Run("closes", func(t *testing.T) { runAll(t, dir, "closes", closes) })
 }
 
 // runAll runs the tests of a program in C.

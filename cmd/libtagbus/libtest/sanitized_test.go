@@ -14,7 +14,7 @@ import (
 	"tagbus/internal/testkit/clib"
 )
 
-// sanitizers are those of the compiler, with what Go in a process asks of them, and what of traps and attacks each
+// sanitizers are those of the compiler, with what Go in a process asks of them, and what of traps, attacks and closes each
 // cannot run.
 var sanitizers = []struct {
 	name, env string
@@ -33,7 +33,7 @@ func TestTraps_sanitized(t *testing.T) {
 	for _, s := range sanitizers {
 		t.Run(s.name, func(t *testing.T) {
 			leave := append(s.leave, "load", "dlclose", "copies", "descriptors") // they need a library beside a core, or the sanitizer does
-			for source, names := range map[string][]string{"traps": traps, "attacks": attacks} {
+			for source, names := range map[string][]string{"traps": traps, "attacks": attacks, "closes": closes} {
 				program := clib.Compile(t, "gcc", source, append([]string{"-std=c11", "-rdynamic", "-fsanitize=" + s.name, sources + source + ".c"}, clib.Library(t)...)...)
 				for _, name := range names {
 					if slices.Contains(leave, name) {

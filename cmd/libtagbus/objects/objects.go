@@ -137,13 +137,13 @@ func (l *Library) Alive(h Handle, milliseconds int64) error {
 func (l *Library) CloseBus(h Handle) error {
 	b, err := Get[*Bus](&l.Table, h, KindBus, "bus")
 	if err != nil {
-		return err
+		return l.ended(h, err)
 	}
 	if b.node.Loop().OnAnyLoop() {
 		return bus.ErrOnLoop
 	}
 	if !l.Table.Remove(h) {
-		return &Error{Closed, "bus is closed"}
+		return l.ended(h, &Error{Closed, "bus is closed"})
 	}
 	b.mu.Lock()
 	b.closed = true

@@ -133,13 +133,13 @@ func (o *Owner) forget() {
 func (l *Library) Close(h Handle, k Kind, argument string) error {
 	o, err := Get[*Owner](&l.Table, h, k, argument)
 	if err != nil {
-		return err
+		return l.ended(h, err)
 	}
 	if o.bus.node.Loop().OnAnyLoop() {
 		return bus.ErrOnLoop
 	}
 	if !l.Table.Remove(h) {
-		return &Error{Closed, argument + " is closed"}
+		return l.ended(h, &Error{Closed, argument + " is closed"})
 	}
 	return o.close()
 }
@@ -160,10 +160,10 @@ func (o *Owner) close() error {
 		s.release()
 	}
 	o.post.add(Work{Kind: WorkQuit})
+	close(o.ended)
 	if !used { // no thread takes that
 		o.lib.rest(o.handle)
 	}
-	close(o.ended)
 	o.forget()
 	return err
 }
@@ -218,10 +218,13 @@ func (l *Library) BusOf(h Handle) Handle {
 	return o.bus.handle
 }
 
-// OwnerOf returns what a subscription belongs to; 0: it is none.
+// OwnerOf returns what a subscription belongs to, also while another goroutine closes that; 0: it is none.
 func (l *Library) OwnerOf(h Handle) Handle {
 	s, err := l.Subscription(h)
 	if err != nil {
+		s = l.closing(h)
+	}
+	if s == nil {
 		return 0
 	}
 	return s.owner.handle

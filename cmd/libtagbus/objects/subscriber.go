@@ -2,11 +2,7 @@
 
 package objects
 
-import (
-	"slices"
-
-	"tagbus/bus"
-)
+import "tagbus/bus"
 
 // OpenSubscriber opens a subscriber.
 func (l *Library) OpenSubscriber(h Handle, options string, call Callbacks) (Handle, error) {
@@ -133,38 +129,4 @@ func (l *Library) ChangeSubscription(h Handle, set string, add bool) error {
 		return err
 	}
 	return change(parsed)
-}
-
-// CloseSubscription ends a subscription. The thread of its owner has the last callback to make.
-func (l *Library) CloseSubscription(h Handle) error {
-	s, err := l.Subscription(h)
-	if err != nil {
-		return err
-	}
-	o := s.owner
-	if o.kind == KindReceiver {
-		return invalid("subscription is that of a receiver: close the receiver")
-	}
-	if !l.Table.Remove(h) {
-		return &Error{Closed, "subscription is closed"}
-	}
-	o.post.mu.Lock()
-	s.closed = true
-	o.post.mu.Unlock()
-	_ = s.sub.Close() // it may have ended by itself
-	if loop := o.bus.node.Loop(); o.onLoop && !loop.OnAnyLoop() {
-		passed := make(chan struct{})
-		if loop.Post(func() { close(passed) }) {
-			select {
-			case <-passed: // no callback of it runs
-			case <-o.ended:
-			}
-		}
-	}
-	s.finish(OK, "")
-	s.release()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.subs = slices.DeleteFunc(o.subs, func(x *Subscription) bool { return x == s })
-	return nil
 }
