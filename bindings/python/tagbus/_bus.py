@@ -233,9 +233,15 @@ class Bus(Handle):
         return self._calling or bool(self._kept)
 
     def _finish(self) -> None:
+        first: Optional[Exception] = None
         for child in list(self._children):
             if isinstance(child, Sending):
-                child._finish()
+                try:
+                    child._finish()
+                except Exception as e:  # the others are drained all the same
+                    first = first or e
+        if first is not None:
+            raise first
 
 
 @atexit.register

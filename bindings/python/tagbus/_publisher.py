@@ -3,21 +3,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
-from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _calls, _errors
 from ._arrays import gathered
 from ._batch import Message
 from ._handle import Known
-from ._lib import check, failure, ffi, load
+from ._lib import check, fail, failure, ffi, load
 from ._options import Tags, encode, tags_text
 from ._waiting import STEP, Steps, in_steps, interruptible, milliseconds
-from ._writer import Data, Writer, buffer
+from ._writer import Data, Writer, buffer, count
 
 _CHUNK = 512  # messages of publish_batch in one call
+_FIRST = STEP / 1000  # s: of the first call of publish
 Item = Union[Tuple[int, Data], Tuple[int, Data, int], Message]
+
+
+@contextlib.contextmanager
+def _counted() -> Iterator[List[int]]:
+    """Collect results of tagbus_publish_batch; what is raised gets their sum as accepted."""
+    accepted: List[int] = []
+    try:
+        yield accepted
+    except BaseException as e:
+        try:
+            e.accepted = count(accepted)  # type: ignore[attr-defined]
+        except Exception:  # it has no room for it
+            pass
+        raise
 
 
 class Sending(Known):
@@ -38,11 +54,13 @@ class Sending(Known):
           failure: why this ends early; peers are told.
         Raises:
           Undelivered: not all peers have confirmed all in time.
+          NoRoom, Timeout: there was no room for what writers have gathered.
         """
         call = getattr(load(), f"tagbus_{self._prefix}_drain")
-        self._gather()
         reason = ffi.NULL if failure is None else encode("failure", failure)
-        ms = milliseconds(timeout)
+        steps = Steps(timeout)
+        self._gather(steps)
+        ms = milliseconds(steps.left())
         interruptible(lambda: check(call(self._h, reason, ms)))
 
     def _finish(self) -> None:
@@ -52,8 +70,8 @@ class Sending(Known):
             except _errors.Closed:  # it was drained, or its bus is closed
                 pass
 
-    def _gather(self) -> None:
-        """Publish what writers have gathered."""
+    def _gather(self, within: Optional[Steps] = None) -> None:
+        """Publish what writers have gathered; each has its own time, and all together have within."""
 
     def _look(self) -> None:
         if self._listener is not None:
@@ -74,9 +92,9 @@ class Publisher(Sending):
         super().__init__(*args)
         self._writers: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 
-    def _gather(self) -> None:
+    def _gather(self, within: Optional[Steps] = None) -> None:
         for w in list(self._writers):
-            w.flush()
+            w._flush(None if within is None else within.left())
 
     def publish(self, tag: int, data: Data, status: int = 0, timeout: Optional[float] = None) -> None:
         """Publish a copy of data.
@@ -93,9 +111,15 @@ class Publisher(Sending):
             self._listener.look()
         memory = ffi.from_buffer(data) if not isinstance(data, str) else buffer(data)
         call, h, n = load().tagbus_publish, self._h, len(memory)
-        if call(h, tag, memory, n, status, STEP if timeout is None or timeout > 0.1 else milliseconds(timeout)) == 0:
+        longer = timeout is None or timeout > _FIRST
+        code = call(h, tag, memory, n, status, STEP if longer else milliseconds(timeout))
+        if code == 0:
             return
-        in_steps(lambda ms: int(call(h, tag, memory, n, status, ms)), timeout, self._look)
+        if not longer:
+            fail(code)
+        self._look()
+        left = None if timeout is None else timeout - _FIRST
+        in_steps(lambda ms: int(call(h, tag, memory, n, status, ms)), left, self._look)
 
     def publish_zero_copy(
         self,
@@ -156,31 +180,28 @@ class Publisher(Sending):
           Error: of the first one that is refused; its attribute accepted
             says how many, those before, are published.
           Exception: of messages itself, or of one that is no message, with
-            the attribute accepted, too.
+            the attribute accepted, too; so has KeyboardInterrupt.
         """
-        steps, done, source = Steps(timeout), 0, iter(messages)
-        while True:
-            keep: List[Any] = []
-            c = ffi.new("tagbus_message[]", _CHUNK)
-            wrong: Optional[Exception] = None
-            try:
-                for m, x in zip(c, itertools.islice(source, _CHUNK)):
-                    row: Tuple[Any, ...] = (x.tag, x.data, x.status) if isinstance(x, Message) else x
-                    memory = buffer(row[1])
-                    m.tag, m.data, m.size, m.status = row[0], memory, len(memory), row[2] if len(row) > 2 else 0
-                    keep.append(memory)
-            except Exception as e:
-                wrong = e
-            if keep:
-                done = self._publish_messages(c, len(keep), steps, done)
-            if wrong is not None:
+        steps, source = Steps(timeout), iter(messages)
+        with _counted() as accepted:
+            while True:
+                keep: List[Any] = []
+                c = ffi.new("tagbus_message[]", _CHUNK)
+                wrong: Optional[Exception] = None
                 try:
-                    wrong.accepted = done  # type: ignore[attr-defined]
-                except Exception:  # it has no room for it
-                    pass
-                raise wrong
-            if len(keep) < _CHUNK:
-                return done
+                    for m, x in zip(c, itertools.islice(source, _CHUNK)):
+                        row: Tuple[Any, ...] = (x.tag, x.data, x.status) if isinstance(x, Message) else x
+                        memory = buffer(row[1])
+                        m.tag, m.data, m.size, m.status = row[0], memory, len(memory), row[2] if len(row) > 2 else 0
+                        keep.append(memory)
+                except Exception as e:
+                    wrong = e
+                if keep:
+                    self._publish_messages(c, len(keep), steps, accepted)
+                if wrong is not None:
+                    raise wrong
+                if len(keep) < _CHUNK:
+                    return count(accepted)
 
     def publish_array(self, tags: Any, array: Any, status: Any = 0, timeout: Optional[float] = None) -> int:
         """Publish each array[i] as a message, and return how many.
@@ -197,23 +218,24 @@ class Publisher(Sending):
         if len(messages) == 0:
             return 0
         c = ffi.cast("tagbus_message *", messages.ctypes.data)
-        done = self._publish_messages(c, len(messages), Steps(timeout), 0)
+        with _counted() as accepted:
+            self._publish_messages(c, len(messages), Steps(timeout), accepted)
         del memory  # not earlier
-        return done
+        return count(accepted)
 
-    def _publish_messages(self, c: Any, n: int, steps: Steps, before: int) -> int:
-        """Publish messages of C; before is how many were published earlier."""
-        lib, done = load(), 0
+    def _publish_messages(self, c: Any, n: int, steps: Steps, accepted: List[int]) -> None:
+        """Publish messages of C; accepted gets the result of each call."""
+        publish, done = load().tagbus_publish_batch, 0
         while True:
             self._look()
-            got = lib.tagbus_publish_batch(self._h, c + done, n - done, steps.next())
-            if got > 0:
-                done += got
+            # The result is in the list before an interrupt can come, which a name would not have.
+            accepted.extend(map(publish, (self._h,), (c + done,), (n - done,), (steps.next(),)))
+            got = accepted[-1]
+            done += max(0, got)
             if done == n:
-                return before + done
+                return
             error = failure(got if got < 0 else None)
             if not isinstance(error, (_errors.Timeout, _errors.NoRoom)) or steps.over():
-                error.accepted = before + done
                 raise error
 
     def reply(self, request_id: bytes, tag: int, data: Data, status: int = 0, timeout: Optional[float] = None) -> None:

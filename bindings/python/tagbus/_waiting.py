@@ -53,6 +53,10 @@ class Steps:
         left = self._end - time.monotonic()
         return 0 if left <= 0 else min(STEP, int(left * 1000 + 0.999))
 
+    def left(self) -> Optional[float]:
+        """Return how many seconds are left; None: without limit."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
     def over(self) -> bool:
         """Return whether no time is left."""
         return self._end is not None and time.monotonic() >= self._end

@@ -40,6 +40,23 @@ def buffer(data: Any) -> Any:
     return ffi.from_buffer(data)
 
 
+def count(accepted: List[int]) -> int:
+    """Return how many messages calls of tagbus_publish_batch have accepted; negative: codes."""
+    return sum(n for n in accepted if n > 0)
+
+
+class _Waiting:
+    """What a writer has gathered."""
+
+    def __init__(self, rows: List[Tuple[int, bytes, int]]):
+        self.rows = rows
+        self.bytes = sum(len(row[1]) for row in rows)
+        self.accepted: List[int] = []  # the first of rows, by the calls of a flush
+
+    def __len__(self) -> int:
+        return len(self.rows) - count(self.accepted)
+
+
 class Writer:
     """Gathers small messages, and publishes them as one batch; Publisher.writer makes one.
 
@@ -53,12 +70,11 @@ class Writer:
         self._timeout = timeout
         self._lock = threading.RLock()
         _writers.add(self)
-        self._rows: List[Tuple[int, bytes, int]] = []
-        self._bytes = 0
+        self._waiting = _Waiting([])
 
     def __len__(self) -> int:
         """Return how many messages wait."""
-        return len(self._rows)
+        return len(self._waiting)
 
     def add(self, tag: int, data: Data, status: int = 0) -> None:
         """Add a copy of data.
@@ -74,10 +90,10 @@ class Writer:
         if not (0 <= tag < 1 << 64 and 0 <= status < 256):
             raise OverflowError(f"tag is {tag}, and status {status}: want 64 and 8 bits")
         with self._lock:
-            if len(self._rows) >= _MESSAGES or self._bytes + len(data) > _BYTES:
+            if len(self._waiting.rows) >= _MESSAGES or self._waiting.bytes + len(data) > _BYTES:
                 self.flush()
-            self._rows.append((tag, data, status))
-            self._bytes += len(data)
+            self._waiting.rows.append((tag, data, status))
+            self._waiting.bytes += len(data)
 
     def flush(self) -> None:
         """Publish what is gathered.
@@ -86,21 +102,27 @@ class Writer:
           as publish: the messages that were not accepted stay, and a later
             flush goes on with them.
         """
+        self._flush(None)
+
+    def _flush(self, within: Optional[float]) -> None:
+        """Do what flush does, within the timeout of the writer and this one."""
         with self._lock:
-            rows = self._rows
-            if not rows:
+            self._drop()
+            waiting = self._waiting
+            if not waiting.rows:
                 return
-            c, keep = _table(rows)
-            done, error = 0, None
+            c, keep = _table(waiting.rows)
+            limits = [t for t in (self._timeout, within) if t is not None]
             try:
-                done = self._publisher._publish_messages(c, len(rows), Steps(self._timeout), 0)
-            except _errors.Error as e:
-                done, error = e.accepted, e
+                self._publisher._publish_messages(c, len(waiting.rows), Steps(min(limits, default=None)), waiting.accepted)
+            finally:
+                self._drop()
             del keep
-            del rows[:done]
-            self._bytes = sum(len(row[1]) for row in rows)
-            if error is not None:
-                raise error
+
+    def _drop(self) -> None:
+        """Forget what was accepted; an interrupt comes before that or after it."""
+        if self._waiting.accepted:
+            self._waiting = _Waiting(self._waiting.rows[count(self._waiting.accepted) :])
 
     def __enter__(self) -> "Writer":
         return self
@@ -121,11 +143,11 @@ class Writer:
             pass
 
     def __del__(self) -> None:
-        if getattr(self, "_rows", None):
+        if getattr(self, "_waiting", None):
             warnings.warn(f"{self!r} was not flushed: its messages are lost", ResourceWarning, source=self, stacklevel=2)
 
     def __repr__(self) -> str:
-        return f"<tagbus.Writer of {len(self._rows)} messages>"
+        return f"<tagbus.Writer of {len(self)} messages>"
 
 
 def _table(rows: List[Tuple[int, bytes, int]]) -> Tuple[Any, Any]:

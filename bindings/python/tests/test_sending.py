@@ -2,10 +2,14 @@
 """Ways to publish: without a copy, by writers, in batches that fail."""
 
 import gc
+import time
+import types
 
 import pytest
 
 import tagbus
+from tagbus import _publisher as sending, _waiting
+from tagbus._lib import load
 from conftest import Seen, catch, pair, take
 
 np = pytest.importorskip("numpy")
@@ -139,3 +143,119 @@ def test_tags_of_a_writer_and_an_array_have_64_bits(bus):
     p.publish_array(np.array([top, 1], np.uint64), [[1], [2]])
     p.flush()
     assert [m.tag for b in take(s, 4) for m in b] == [top, 1, top, 1]
+
+
+def test_the_end_of_a_bus_drains_each(folder, monkeypatch):
+    drained = []
+
+    def drain(self, failure=None, timeout=None):
+        drained.append(self)
+        raise tagbus.Undelivered(f"the {len(drained)}.")
+
+    monkeypatch.setattr(tagbus.Publisher, "drain", drain)
+    with pytest.raises(tagbus.Undelivered, match="the 1."):
+        with tagbus.Bus(folder) as bus:
+            publishers = [bus.publisher(tag) for tag in range(3)]
+    assert len(drained) == 3 and all(p.closed for p in publishers) and bus.closed
+
+
+def full(bus):
+    """Return a publisher without room, and the subscription that does not read."""
+    p, s = pair(bus, 0x100, {"queue_bytes": "2MiB"}, queue_bytes="2MiB")
+    with pytest.raises(tagbus.NoRoom):
+        while True:
+            p.publish(0x100, b"x" * 1000, timeout=0)
+    return p, s
+
+
+@pytest.mark.parametrize("of_the_writer", [None, 0, 60])
+def test_drain_has_a_timeout_for_writers_too(bus, of_the_writer):
+    p, s = full(bus)
+    w = p.writer(of_the_writer)
+    for _ in range(100):
+        w.add(0x100, b"y" * 100)
+    began = time.monotonic()
+    with pytest.raises((tagbus.Timeout, tagbus.NoRoom)):
+        p.drain(timeout=0.5)
+    assert time.monotonic() - began < 30
+    assert len(w) > 0
+    s.close()
+    w.flush()  # there is room
+    assert len(w) == 0
+
+
+def looks(monkeypatch, p, error):
+    """Have a publisher raise an error at its second look, before which C accepts a part of what it gets."""
+    seen = []
+
+    def look():
+        seen.append(1)
+        if len(seen) == 2:
+            raise error
+
+    class Part:
+        def __init__(self, lib):
+            self._lib = lib
+
+        def __getattr__(self, name):
+            return getattr(self._lib, name)
+
+        def tagbus_publish_batch(self, h, c, n, ms):
+            return self._lib.tagbus_publish_batch(h, c, min(n, 300), ms)
+
+    monkeypatch.setattr(p, "_look", look)
+    monkeypatch.setattr(sending, "load", lambda: Part(load()))
+    monkeypatch.setattr(sending, "failure", lambda code: tagbus.NoRoom())
+
+
+@pytest.mark.parametrize("error", [tagbus.Refused("by a peer"), KeyboardInterrupt()])
+def test_what_comes_between_says_what_is_accepted(bus, monkeypatch, error):
+    p, s = pair(bus)
+    looks(monkeypatch, p, error)
+    with pytest.raises(type(error)) as e:
+        p.publish_batch((0x100, b"x") for _ in range(1000))
+    assert e.value.accepted == 300
+    looks(monkeypatch, p, error)
+    with pytest.raises(type(error)) as e:
+        p.publish_array(0x100, np.zeros((1000, 1), "u1"))
+    assert e.value.accepted == 300
+    monkeypatch.undo()
+    p.flush()
+    take(s, 600)
+
+
+@pytest.mark.parametrize("error", [tagbus.Refused("by a peer"), KeyboardInterrupt()])
+def test_a_writer_sends_nothing_twice(bus, monkeypatch, error):
+    p, s = pair(bus)
+    w = p.writer()
+    for i in range(400):
+        w.add(0x100, b"%d" % i)
+    looks(monkeypatch, p, error)
+    with pytest.raises(type(error)):
+        w.flush()
+    monkeypatch.undo()
+    assert len(w) == 100
+    p.flush()
+    assert [bytes(m) for b in take(s, 400) for m in b] == [b"%d" % i for i in range(400)]
+
+
+@pytest.mark.parametrize("timeout", [0.05, 0.1, 0.15])
+def test_publish_waits_no_longer_than_it_may(bus, monkeypatch, timeout):
+    p = bus.publisher(0x100)
+    waits = []
+
+    class Full:
+        @staticmethod
+        def tagbus_publish(h, tag, data, n, status, ms):
+            waits.append(ms)
+            clock[0] += ms / 1000
+            return -3
+
+    clock = [0.0]
+    monkeypatch.setattr(_waiting, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(sending, "load", Full)
+    with pytest.raises(tagbus.Error):
+        p.publish(0x100, b"x", timeout=timeout)
+    monkeypatch.undo()
+    p.close()
+    assert 0 <= sum(waits) / 1000 - timeout < 0.01, waits
