@@ -100,6 +100,9 @@ class Recording:
           tags: None for all.
           start, end: a datetime64 or datetime in UTC, or a text as of tagbus
             rec convert --from: "+90s" after the beginning, "15:04:05".
+        Raises:
+          Error: it is damaged, or not whole, also if that has none of these
+            messages.
         """
         program = os.environ.get("TAGBUS_PROGRAM") or shutil.which("tagbus")
         if not program:
@@ -116,9 +119,14 @@ class Recording:
                     recorded = Recorded(table)
             said.seek(0)
             text = said.read().decode("utf-8", "replace")
-        if p.returncode != 0 and not (p.returncode == 1 and text.startswith("no message")):
+        if p.returncode != 0 and not (p.returncode == 1 and _is_empty(text)):
             raise _errors.Error(f"{' '.join(self._paths)} cannot be read: {text.strip()}")
         return recorded
+
+
+def _is_empty(text: str) -> bool:
+    """Return whether the command says that there is no message, what it has written, and nothing else: no damage."""
+    return text.startswith("no message") and text.count("\n") == 2
 
 
 def _time(value: Any) -> str:

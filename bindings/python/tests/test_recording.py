@@ -43,6 +43,15 @@ def test_recording(recording):
         tagbus.Recording("nosuch.tbr").read()
 
 
+@pytest.mark.parametrize("size", [0.1, 0.9])
+@pytest.mark.parametrize("tags", [None, 1, 9])
+def test_a_recording_that_is_cut_is_not_read_as_an_empty_one(recording, tmp_path, size, tags):
+    data, file = recording.read_bytes(), tmp_path / "cut.tbr"
+    file.write_bytes(data[: int(len(data) * size)])
+    with pytest.raises(tagbus.Error, match="not whole: .*cut.tbr"):
+        tagbus.Recording(file).read(tags)
+
+
 def test_large_messages(bus, folder, programs, tmp_path, monkeypatch):
     """As large as no cell of csv may be."""
     monkeypatch.setenv("TAGBUS_PROGRAM", str(BIN / "tagbus"))

@@ -21,8 +21,8 @@ import (
 const maxNamed = 3
 
 // NoMessage says what files have instead of the messages that flags ask for. A command that finds
-// none of them says so, and ends with status 1. The text begins with "no message", by which
-// bindings/python knows it.
+// none of them says so, and ends with status 1. The text begins with "no message", by which, and by
+// no other line but that of what was written, bindings/python knows it.
 //
 //   - to: the flag of q.To.
 //   - Errors: the cause of the end of ctx.
