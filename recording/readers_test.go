@@ -164,6 +164,7 @@ func TestReaders_haveOnePointerToAPublisher(t *testing.T) {
 func TestReader_endsWithItsContext(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	b := file(t, recording.Header{}, recording.Config{BlockBytes: 300}, numbered(40)...)
 	r, err := recording.NewReader(bytes.NewReader(b), int64(len(b)), recording.ReaderConfig{Context: ctx})
 	must(t, err)

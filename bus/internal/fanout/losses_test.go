@@ -30,7 +30,7 @@ func newLossBed(t *testing.T) *bytesBed {
 }
 
 // crowd makes subscribers that want one tag each, from first on, and take nothing. It publishes
-// for them until there is no room. complete has them take all.
+// for them until there is no room. complete makes them take all.
 func (b *bytesBed) crowd(lanes int, first tags.Tag, policy subscription.Policy) (complete func()) {
 	b.t.Helper()
 	all := make(map[*Outbox]*modelEndpoint)

@@ -65,15 +65,16 @@ func (r *run) report(err error) int {
 		r.checkAccount()
 	}
 	r.sayLosses()
+	var silent error
 	if ended := r.ending.Reason(); err == nil && ended != "signal" && ended != "closed output" { // else it was asked to stop before
 		r.presence.Settle(r.listed, r.ending.Time())
-		err = r.listed.Silent()
+		silent = r.listed.Silent()
 	}
 	sum := r.summary()
 	if err == nil {
 		err = r.shortcoming(sum)
 	}
-	err = errors.Join(err, r.presence.Failure(r.peers()), r.presence.Refusal(r.peers()), r.presence.Withheld(r.peers()))
+	err = errors.Join(err, silent, r.presence.Failure(r.peers()), r.presence.Refusal(r.peers()), r.presence.Withheld(r.peers()))
 	r.console.Failed(&sum, cli.Code(err), err)
 	if r.subscriber == nil && !r.flags.JSON { // nothing was begun
 		return r.console.End(sum.Exit)

@@ -4,6 +4,7 @@ package subscribe_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -110,6 +112,7 @@ func TestEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
+			testkit.Must(t, os.Mkdir(dir+"/bus", 0o700))
 			args := append([]string{"--bus", dir + "/bus", "--tags", "5"}, strings.Fields(strings.ReplaceAll(test.args, "{dir}", dir))...)
 			var out, errs bytes.Buffer
 			code := subscribe.Main(args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
