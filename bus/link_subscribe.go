@@ -89,6 +89,9 @@ func (l *link) subscribe(wishes []fanout.Wish) {
 			l.expel(at, fault)
 			return steps, true
 		}
+		if g.Ceded() {
+			p.ownership.freed()
+		}
 		p.settle(l)
 		l.answered(wishes)
 		p.farewell(l)
@@ -201,6 +204,9 @@ func (l *link) unsubscribe(id uint64) {
 	l.tasks.Add(workqueue.Task{Run: func(budget int) (steps int, done bool) {
 		if steps, done = leave(budget); done {
 			l.out.Send(n, &subscription.Unsubscribed{ID: id})
+			if l.out.Subscriptions() > 0 { // otherwise it goes, and its end frees the tags
+				l.pub.ownership.freed()
+			}
 			l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 		}
 		return steps, done

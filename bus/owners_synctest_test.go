@@ -3,6 +3,7 @@
 package bus_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,5 +45,26 @@ func TestSender_whatOneReceiverHadNoOtherGets(t *testing.T) {
 		if missed := gaps(r.member); missed[1] != 2 || missed[2] != 0 {
 			t.Errorf("the first receiver: got gaps %v, want one of the 2 messages that were sent while it was away", missed)
 		}
+	})
+}
+
+// TestSender_aTagThatIsGivenUp goes to another receiver, although the one that had it stays.
+func TestSender_aTagThatIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		first, second := make(inbox), make(inbox)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, first.handle)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3)})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(1, 2)))
+		must(t, s.SendAcked(t.Context(), 2, []byte("a")))
+		b.receiver(bus.ReceiverConfig{Tags: tags.Of(2, 3)}, second.handle)
+		time.Sleep(time.Minute)
+		must(t, r.Subscription().Remove(tags.Of(2)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		must(t, s.WaitReceivers(ctx, tags.Of(1, 2, 3)))
+		must(t, s.SendAcked(t.Context(), 2, []byte("b")))
+		first.want(t, "", 2, "a")
+		second.want(t, "", 2, "b")
 	})
 }

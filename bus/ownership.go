@@ -15,7 +15,7 @@ import (
 // subscribers that ask for it, or that of one owner. A Publisher and the part of a
 // Sender that queues and sends differ in this and in which side dials.
 //
-// fan.Mu is held in all methods except expel.
+// fan.Mu is held in all methods except expel and freed.
 type ownership interface {
 	// use notes that a tag is used for the first time.
 	use(tag tags.Tag)
@@ -38,6 +38,9 @@ type ownership interface {
 	// Loop only.
 	expel(l *link, id uint64, duplicate *DuplicateError)
 
+	// freed notes that a connection has given up tags. Loop only.
+	freed()
+
 	// giveUp stops waiting for peers that cannot come back to an ending publisher. Loop
 	// only.
 	giveUp()
@@ -52,6 +55,7 @@ func (shared) checkSteps(*fanout.Wish) int           { return 0 }
 func (shared) handOver(*link, []tags.Set) []tags.Set { return nil }
 func (shared) entered(*link)                         {}
 func (shared) expel(*link, uint64, *DuplicateError)  {}
+func (shared) freed()                                {}
 func (shared) giveUp()                               {}
 
 // exclusive is the ownership of a Sender's tags: each has one owner, the receiver that
@@ -138,6 +142,9 @@ func (x *exclusive) expel(l *link, id uint64, duplicate *DuplicateError) {
 	}
 	l.closeAfter(b, duplicate)
 }
+
+// freed implements ownership: another receiver may have waited for them.
+func (x *exclusive) freed() { x.sender.freed() }
 
 // giveUp implements ownership: a receiver cannot come back if it is not in the
 // directory, or another one has its tags. Its Lost event has told what is

@@ -76,6 +76,7 @@ func (g *Group) changeOne(w *Wish) (steps int) {
 		n.transit = append(n.transit, change{before, w.Set})
 		g.fan.changing[n] = struct{}{}
 		g.fan.table.Unsubscribe(n.id, id)
+		g.cede(n, id, before)
 		e.gone, e.comes = append(e.gone, before), append(e.comes, w.Set)
 		e.reserve(w, tags.Set{})
 		return partSteps(before)
@@ -87,6 +88,7 @@ func (g *Group) changeOne(w *Wish) (steps int) {
 		if !kept.IsEmpty() {
 			_ = g.fan.table.Subscribe(n.id, id, kept) // it is a part of the old set
 		}
+		g.cede(n, id, w.gone)
 		e.gone = append(e.gone, w.gone)
 	}
 	if !w.comes.IsEmpty() {
@@ -95,3 +97,12 @@ func (g *Group) changeOne(w *Wish) (steps int) {
 	e.reserve(w, kept)
 	return 2 * partSteps(before)
 }
+
+// cede is Lane.cede for a subscription that changes. Mu is held.
+func (g *Group) cede(n *Lane, id uint64, set tags.Set) {
+	n.cede(id, set)
+	g.ceded = true
+}
+
+// Ceded reports whether subscriptions of a group that is done have given up tags.
+func (g *Group) Ceded() bool { return g.ceded }

@@ -28,6 +28,9 @@ func (g *Group) enter(budget int) (steps int, done bool) {
 		if w.Err == nil {
 			g.enterOne(w)
 		}
+		if w.lane != nil {
+			delete(w.lane.ceded, w.Request.ID)
+		}
 		g.claim(w)
 		if w.Err == nil {
 			if e := g.of(w.lane); e.id == 0 {

@@ -43,6 +43,7 @@ type Group struct {
 	owned  []tags.Set      // entered
 	lost   []tags.Set      // tags that had another owner
 	walk   walk            // through these
+	ceded  bool            // tags of subscriptions that change
 	fault  error           // ends the connection
 }
 

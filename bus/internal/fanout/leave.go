@@ -23,12 +23,14 @@ func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job workqueue.
 	fan := box.fan
 	fan.Mu.Lock()
 	set, _ = fan.table.Unsubscribe(n.id, id)
+	n.cede(id, set)
 	w := fan.newWalk(set)
 	fan.Mu.Unlock()
 	return n, set, func(budget int) (steps int, done bool) {
 		fan.Mu.Lock()
 		defer fan.Mu.Unlock()
 		if steps, done = fan.moveOff(&w, n, budget); done {
+			delete(n.ceded, id)
 			fan.NotifyChanged()
 		}
 		return steps, done
@@ -116,6 +118,7 @@ func (box *Outbox) unwant(n *Lane) (w walk, steps int) {
 	fan := box.fan
 	sets := fan.table.Remove(n.id)
 	fan.endTransit(n)
+	n.ceded = nil
 	if box.torn {
 		return walk{fan: fan, all: true}, len(sets) / 2
 	}

@@ -18,20 +18,40 @@ func (box *Outbox) Wanted() []tags.Set {
 	return sets
 }
 
-// Common returns the tags of a set that a lane wants, the first one that wants some; or the whole
-// set, if that is too complex to find out. Fanout.Mu is held.
+// Common returns the tags of a set of which messages go to a lane, the first one of some: those that it
+// wants, or that a subscription has given up and that are not off the routes yet. It may return the
+// whole set, if that is too complex to find out. Fanout.Mu is held.
 func (box *Outbox) Common(set tags.Set) (both tags.Set, some bool) {
 	for _, n := range box.Lanes {
-		if !n.Overlaps(set) {
-			continue
+		if n.Overlaps(set) {
+			return common(set, n.Set()), true
 		}
-		both = set
-		if rest, err := set.Without(n.Set()); err == nil {
-			both, _ = set.Without(rest) // no more complex than the difference above, which was possible
+		for _, gone := range n.ceded {
+			if gone.Intersects(set) {
+				return common(set, gone), true
+			}
 		}
-		return both, true
 	}
 	return both, false
+}
+
+// common returns the tags that are in both sets, or one set, if that is too complex to find out.
+func common(set, other tags.Set) tags.Set {
+	rest, err := set.Without(other)
+	if err != nil {
+		return set
+	}
+	both, _ := set.Without(rest) // no more complex than the difference above, which was possible
+	return both
+}
+
+// cede notes that a subscription has given up a set, of whose tags routes lead to the lane. Fanout.Mu is
+// held.
+func (n *Lane) cede(id uint64, set tags.Set) {
+	if n.ceded == nil {
+		n.ceded = make(map[uint64]tags.Set)
+	}
+	n.ceded[id] = n.ceded[id].Union(set)
 }
 
 // MayTake returns why a subscriber may not ask for a subscription, or nil. Loop only.
