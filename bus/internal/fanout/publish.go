@@ -41,7 +41,7 @@ func (fan *Fanout) Publish(tag tags.Tag, status wire.Status, data []byte, x *Rec
 		if len(r.streams) == 1 {
 			continue // it has just changed
 		}
-		if retry, err := t.publishSplit(r, tag, status, data); !retry {
+		if retry, err := t.publishSplit(r, tag, status, data, x); !retry {
 			return err
 		}
 	}

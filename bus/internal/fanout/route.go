@@ -26,10 +26,11 @@ type route struct {
 }
 
 // publishSplit publishes to all streams of a route or to none. It asks for a retry if
-// the route has just changed.
+// the route has just changed. A receipt is settled at once: it waits for one Ack, and says that the
+// message may have been handled.
 //
 // Errors: ErrNoRoom, ErrStopped, ErrUnknownTag.
-func (t *tagState) publishSplit(r *route, tag tags.Tag, status wire.Status, data []byte) (retry bool, err error) {
+func (t *tagState) publishSplit(r *route, tag tags.Tag, status wire.Status, data []byte, x *Receipt) (retry bool, err error) {
 	for _, s := range r.streams { // always in the same order: no deadlock
 		s.mu.Lock()
 	}
@@ -67,6 +68,10 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status wire.Status, data
 	r.streams[0].messages++ // one message, however many copies
 	r.streams[0].bytes += uint64(len(data))
 	t.accepted(r.streams[0].fan, status, data)
+	if x != nil {
+		x.position = t.count
+		x.settle(ErrLost, false)
+	}
 	return false, nil
 }
 
