@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"tagbus/access"
@@ -55,6 +56,18 @@ func ProblemOf(status *clientv3.StatusResponse) string {
 		}
 	}
 	return ""
+}
+
+// AlarmsOf returns the alarms that a member knows without the others.
+func AlarmsOf(status *clientv3.StatusResponse) (alarms []etcdserverpb.AlarmType) {
+	for _, text := range status.Errors {
+		for value, name := range etcdserverpb.AlarmType_name {
+			if alarm := etcdserverpb.AlarmType(value); alarm != etcdserverpb.AlarmType_NONE && strings.Contains(text, "alarm:"+name) {
+				alarms = append(alarms, alarm)
+			}
+		}
+	}
+	return alarms
 }
 
 func isOfCertificates(err error) bool {

@@ -59,7 +59,7 @@ func (f *compactFlags) run(ctx context.Context, s Streams) error {
 				return err
 			}
 		}
-		return disarm(ctx, client, before.alarms)
+		return disarm(ctx, client)
 	})
 }
 
@@ -100,10 +100,16 @@ func (f *compactFlags) defragment(ctx context.Context, one state, to io.Writer) 
 }
 
 // disarm ends alarms about space.
-func disarm(ctx context.Context, client *clientv3.Client, alarms []*etcdserverpb.AlarmMember) error {
+//
+//   - Errors: also if it is not known whether there are some.
+func disarm(ctx context.Context, client *clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTime)
 	defer cancel()
-	for _, alarm := range alarms {
+	alarms, err := client.AlarmList(ctx)
+	if err != nil {
+		return fmt.Errorf("an alarm NOSPACE goes on if there is one, as the members do not say: %w: run this command again", err)
+	}
+	for _, alarm := range alarms.Alarms {
 		if alarm.Alarm != etcdserverpb.AlarmType_NOSPACE {
 			continue
 		}

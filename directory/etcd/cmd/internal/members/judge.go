@@ -43,9 +43,14 @@ func (s *survey) judge() {
 		wrong(authenticationOn)
 	}
 	for _, alarm := range s.alarms {
-		wrong("alarm %s: %s", alarm.Alarm, member.AlarmHint(alarm.Alarm))
+		wrong("alarm %s: %s", alarm, member.AlarmHint(alarm))
 	}
-	if up <= voters/2 {
+	switch {
+	case up > voters/2 && !s.Authentication: // otherwise that is why
+		for _, text := range s.unanswered {
+			wrong("%s: ask again; the members may be slow, or not reach each other (their logs say so)", text)
+		}
+	case up <= voters/2:
 		wrong("%d of %d members are up: the directory takes no changes until %d are; connections of the bus go on", up, voters, voters/2+1)
 	}
 	if voters == 2 {

@@ -100,7 +100,7 @@ func (s *survey) print(to io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	entries := "an unknown number of entries, since too few members are up to agree"
+	entries := "an unknown number of entries"
 	if s.Entries >= 0 {
 		entries = fmt.Sprintf("%d keys of all buses", s.Entries)
 	}

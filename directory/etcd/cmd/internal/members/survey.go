@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,7 +34,8 @@ type survey struct {
 	Wrong []string `json:"wrong,omitempty"`
 	Notes []string `json:"notes,omitempty"`
 
-	alarms []*etcdserverpb.AlarmMember
+	alarms     []etcdserverpb.AlarmType
+	unanswered []string // what is not known, and why
 }
 
 // state is how one member is.
@@ -51,7 +53,8 @@ type state struct {
 	Problem  string `json:"problem,omitempty"` // which etcd knows nothing of
 
 	id, leader uint64
-	client     *clientv3.Client // by way of which it is asked
+	alarms     []etcdserverpb.AlarmType // which the member knows without the others
+	client     *clientv3.Client         // by way of which it is asked
 	endpoint   string
 	err        error
 }
@@ -114,28 +117,52 @@ func (a *asking) look(ctx context.Context, client *clientv3.Client) (*survey, er
 			s.Leader = one.Name
 		}
 	}
-	counted, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	if count, err := client.Get(counted, keys, clientv3.WithPrefix(), clientv3.WithCountOnly()); err == nil {
-		s.Entries = count.Count
-	}
+	s.count(ctx, client)
 	s.lookForAlarms(ctx, client)
 	s.lookForUsers(ctx, client)
 	s.judge()
 	return s, nil
 }
 
-// lookForAlarms asks the members that are up for alarms until one answers.
+// unknown notes that a question to all members had no answer.
+func (s *survey) unknown(what string, err error) {
+	s.unanswered = append(s.unanswered, fmt.Sprintf("%s is not known: %v", what, err))
+}
+
+// count asks how many keys of buses there are.
+func (s *survey) count(ctx context.Context, client *clientv3.Client) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	count, err := client.Get(ctx, keys, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		s.unknown("how many entries there are", err)
+		return
+	}
+	s.Entries = count.Count
+}
+
+// lookForAlarms asks the members for alarms. If they do not answer together, it takes those that
+// each of them knows.
 func (s *survey) lookForAlarms(ctx context.Context, client *clientv3.Client) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	alarms, err := client.AlarmList(ctx)
-	if err != nil {
-		return
+	if err == nil {
+		for _, alarm := range alarms.Alarms {
+			s.alarms = append(s.alarms, alarm.Alarm)
+		}
+	} else {
+		s.unknown("whether there are other alarms", err)
+		for _, one := range s.Members {
+			for _, alarm := range one.alarms {
+				if !slices.Contains(s.alarms, alarm) {
+					s.alarms = append(s.alarms, alarm)
+				}
+			}
+		}
 	}
-	for _, alarm := range alarms.Alarms {
-		s.alarms = append(s.alarms, alarm)
-		s.Alarms = append(s.Alarms, alarm.Alarm.String())
+	for _, alarm := range s.alarms {
+		s.Alarms = append(s.Alarms, alarm.String())
 	}
 }
 
@@ -146,6 +173,9 @@ func (s *survey) lookForUsers(ctx context.Context, client *clientv3.Client) {
 	defer cancel()
 	status, err := client.AuthStatus(ctx)
 	s.Authentication = err == nil && status.Enabled || wantsUser(err)
+	if err != nil {
+		s.unknown("whether etcd's own authentication is switched on", err)
+	}
 }
 
 // authenticationOn says that etcd's own authentication is switched on, and what to do.
@@ -219,7 +249,7 @@ func (one *state) ask(ctx context.Context) {
 		return
 	}
 	one.Up, one.Version, one.leader = true, status.Version, status.Leader
-	one.Problem = member.ProblemOf(status)
+	one.Problem, one.alarms = member.ProblemOf(status), member.AlarmsOf(status)
 	one.Database, one.InUse, one.Quota = status.DbSize, status.DbSizeInUse, status.DbSizeQuota
 	switch {
 	case status.IsLearner:
