@@ -235,8 +235,8 @@ func (a *Access) Explain(who identity.Principal, action acl.Action, tag tags.Tag
 	return a.policy.Policy().Explain(who, action, tag).Near()
 }
 
-// Failing implements bus.Failing: the files could not be used at the last look, and what was read
-// before is in use.
+// Failing implements bus.Failing: the files could not be used at the last look, or their file system
+// does not answer, and what was read before is in use.
 //
 //   - Blocks: never. Allocates: no.
 func (a *Access) Failing() bool {

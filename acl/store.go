@@ -65,7 +65,8 @@ func Open(c Config) (*Store, error) {
 //   - Blocks: never. Allocates: no.
 func (s *Store) Policy() *Policy { return s.keeper.Current() }
 
-// Failing reports whether the file could not be used at the last look, so that an earlier policy is in use.
+// Failing reports whether the file could not be used at the last look, or its file system does
+// not answer, so that an earlier policy is in use.
 //
 //   - Blocks: never. Allocates: no.
 func (s *Store) Failing() bool { return s.keeper.Failing() }

@@ -51,7 +51,7 @@ type Access interface {
 }
 
 // Failing is an Access that may go by something of before: its source, such as a file, has changed and
-// cannot be used. The state of an instance says so to those who ask.
+// cannot be used, or does not answer. The state of an instance says so to those who ask.
 type Failing interface {
 	// Failing reports whether it does so now. Threads: any. Blocks: never.
 	Failing() bool

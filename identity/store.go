@@ -127,7 +127,8 @@ func (s *Store) looked(r *credentials) {
 	}
 }
 
-// Failing reports whether the files could not be used at the last look, so that earlier ones are in use.
+// Failing reports whether the files could not be used at the last look, or their file system
+// does not answer, so that earlier ones are in use.
 //
 //   - Blocks: never. Allocates: no.
 func (s *Store) Failing() bool { return s.keeper.Failing() }

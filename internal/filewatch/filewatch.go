@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -135,10 +136,13 @@ func Open[T any](c Config[T]) (*Keeper[T], error) {
 //   - Blocks: never. Allocates: no.
 func (k *Keeper[T]) Current() T { return *k.current.Load() }
 
-// Failing reports whether no value could be made of the files at the last look.
+// Failing reports whether no value could be made of the files at the last look, or their file
+// system does not answer the one that runs.
 //
 //   - Blocks: never. Allocates: no.
-func (k *Keeper[T]) Failing() bool { return k.failing.Load() }
+func (k *Keeper[T]) Failing() bool {
+	return k.failing.Load() || slices.ContainsFunc(k.config.Paths, stuck.IsLate)
+}
 
 // Paths returns the paths of the files, which must not be changed.
 func (k *Keeper[T]) Paths() []string { return k.config.Paths }

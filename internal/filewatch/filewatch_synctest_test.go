@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/internal/filewatch"
+	"tagbus/internal/stuck"
 )
 
 // number makes a number of a file.
@@ -99,6 +100,34 @@ func TestReload(t *testing.T) {
 	if err := k.Reload(); !errors.As(err, &size) || size.Path != path || size.Limit != 10 || k.Current() != 2 {
 		t.Errorf("got %v and %d, want a SizeError and 2", err, k.Current())
 	}
+}
+
+// A look that the file system does not answer fails before it returns, which it may never do.
+func TestAFileSystemThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+		write(t, a, "1")
+		write(t, b, "2")
+		k, err := filewatch.Open(filewatch.Config[int]{Paths: []string{a, b}, MaxBytes: 10, Make: number})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer k.Close()
+		for path, want := range map[string]bool{a: true, b: true, filepath.Join(dir, "another"): false} {
+			over := stuck.Aside(path) // as a look waits
+			if time.Sleep(stuck.Patience - 1); k.Failing() {
+				t.Errorf("%s: got that the look fails before it is late", path)
+			}
+			time.Sleep(2)
+			if synctest.Wait(); k.Failing() != want {
+				t.Errorf("%s: got failing %t, want %t", path, k.Failing(), want)
+			}
+			if over(); k.Failing() {
+				t.Errorf("%s: got that the look fails after it was answered", path)
+			}
+		}
+	})
 }
 
 func TestOpenFails(t *testing.T) {

@@ -184,7 +184,7 @@ var words = map[string]word{
 	}, "use a folder for each part of the bus, on etcd a name (etcd://HOST/NAME), or start all programs of a folder with a larger --max-entries: its problem lines have the number"},
 	AccessFailing: {func(*Problem) string {
 		return "its certificates or its policy cannot be read again: those of before are in use, and what was revoked since is not"
-	}, "its warnings have the file and the mistake: mend it, and the program takes it within 10 s, or at once on SIGHUP"},
+	}, "its warnings have the file, and the mistake or that its file system does not answer: mend that, and the program takes it within 10 s, or at once on SIGHUP"},
 	TagsDenied: {
 		func(p *Problem) string { return "a policy does not let it have " + p.Why + ", which it wants" },
 		"let the policy there (--acl) allow it to subscribe to them, or take them from its --tags",

@@ -45,7 +45,7 @@ func (f *front) problem() string {
 		return ""
 	}
 	return "its certificates or its policy cannot be read again: those of before are in use, and what was revoked since is not: " +
-		"its log has the file and the mistake: mend it, and the member takes it within 10 s, or at once on SIGHUP"
+		"its log has the file, and the mistake or that its file system does not answer: mend that, and the member takes it within 10 s, or at once on SIGHUP"
 }
 
 // ProblemOf returns what a member says that is wrong with it, of what etcd itself does not know; "": nothing.
