@@ -77,7 +77,8 @@ func (d *Directory) Scan() { d.scan.all() }
 // ProcessOf returns the process with an id, in the namespaces of this one.
 func ProcessOf(pid int) (p Process, ok bool) {
 	p = thisProcess()
-	p.PID, _, p.Start, ok = readStat(strconv.Itoa(pid))
+	now, ok := readStat(strconv.Itoa(pid))
+	p.PID, p.Start = now.pid, now.start
 	return p, ok
 }
 

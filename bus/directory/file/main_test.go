@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +25,16 @@ import (
 // to be killed.
 const announceIn = "TAGBUS_TEST_ANNOUNCE_IN"
 
+// endMainThread is the environment variable that makes its main thread end then, by pthread_exit as a
+// program in C may.
+const endMainThread = "TAGBUS_TEST_END_MAIN_THREAD"
+
+func init() {
+	if os.Getenv(endMainThread) != "" {
+		runtime.LockOSThread() // TestMain runs on the main thread
+	}
+}
+
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(announceIn); folder != "" {
 		d, err := file.Open(folder, file.Config{})
@@ -30,6 +42,10 @@ func TestMain(m *testing.M) {
 			_, err = d.Announce(entry("killed", 1))
 		}
 		fmt.Println(err)
+		if os.Getenv(endMainThread) != "" {
+			_, _, err = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // does not return
+			panic(err)
+		}
 		select {}
 	}
 	goleak.VerifyTestMain(m)

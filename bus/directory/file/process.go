@@ -38,11 +38,11 @@ var thisProcess = sync.OnceValue(func() process {
 		}
 		space += "/" + strings.TrimSuffix(strings.TrimPrefix(link, namespace+":["), "]")
 	}
-	pid, _, start, ok := readStat("self")
-	if !ok || pid != os.Getpid() {
+	own, ok := readStat("self")
+	if !ok || own.pid != os.Getpid() {
 		return process{}
 	}
-	return process{Space: space, PID: pid, Start: start}
+	return process{Space: space, PID: own.pid, Start: own.start}
 })
 
 // isNeighbour reports whether p is, or was, another process in this process's namespaces.
@@ -59,29 +59,43 @@ func (p process) ended() bool {
 	if errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH) {
 		return true
 	}
-	_, state, start, ok := readStat(strconv.Itoa(p.PID))
+	now, ok := readStat(strconv.Itoa(p.PID))
 	if !ok { // hidden from this user
 		return false
 	}
-	// A zombie publishes nothing, however long its parent leaves it there.
-	return start != p.Start || state == 'Z' || state == 'X'
+	// A zombie publishes nothing, however long its parent leaves it there. With more threads it is the
+	// main one alone that has ended, as pthread_exit does, and the process goes on.
+	return now.start != p.Start || now.state == 'X' || now.state == 'Z' && now.threads <= 1
 }
 
-// readStat returns process id, state and start time from /proc/NAME/stat.
-func readStat(name string) (pid int, state byte, start uint64, ok bool) {
+// stat is what the kernel says of a process.
+type stat struct {
+	pid     int
+	state   byte
+	threads uint64
+	start   uint64 // as that of process
+}
+
+// readStat reads /proc/NAME/stat.
+func readStat(name string) (s stat, ok bool) {
 	data, err := os.ReadFile("/proc/" + name + "/stat")
 	if err != nil {
-		return 0, 0, 0, false
+		return stat{}, false
 	}
 	// pid (command) state ...: the command may hold blanks and parentheses.
-	if _, err := fmt.Sscanf(string(data), "%d ", &pid); err != nil {
-		return 0, 0, 0, false
+	if _, err := fmt.Sscanf(string(data), "%d ", &s.pid); err != nil {
+		return stat{}, false
 	}
-	const startField = 22 - 3 // proc(5) counts from 1, and state is field 3
+	const threadsField, startField = 20 - 3, 22 - 3 // proc(5) counts from 1, and state is field 3
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) <= startField || len(fields[0]) != 1 {
-		return 0, 0, 0, false
+		return stat{}, false
 	}
-	start, err = strconv.ParseUint(string(fields[startField]), 10, 64)
-	return pid, fields[0][0], start, err == nil
+	s.state = fields[0][0]
+	s.threads, err = strconv.ParseUint(string(fields[threadsField]), 10, 64)
+	if err != nil {
+		return stat{}, false
+	}
+	s.start, err = strconv.ParseUint(string(fields[startField]), 10, 64)
+	return s, err == nil
 }

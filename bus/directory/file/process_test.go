@@ -6,7 +6,9 @@ package file_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,15 +73,11 @@ func TestDirectory_whenAProcessHasEnded(t *testing.T) {
 	}
 }
 
-// TestDirectory_killedPublisher kills a real publisher. It stays a zombie until the end of
-// the test, which must make no difference.
-func TestDirectory_killedPublisher(t *testing.T) {
-	if file.ThisProcess().Space == "" {
-		t.Skip("needs a /proc that shows this process")
-	}
-	folder := t.TempDir()
+// startPublisher runs a publisher as another process, which is killed at the end of the test.
+func startPublisher(t *testing.T, folder string, env ...string) *os.Process {
+	t.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), announceIn+"="+folder)
+	command.Env = append(append(os.Environ(), announceIn+"="+folder), env...)
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -94,10 +92,53 @@ func TestDirectory_killedPublisher(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
 		t.Fatalf("got %q, %v from the publisher, want <nil>", line, err)
 	}
+	return command.Process
+}
+
+// TestDirectory_aMainThreadThatHasEnded makes a zombie of the first thread of a process, whose other ones
+// go on. It has ended when they have, too.
+func TestDirectory_aMainThreadThatHasEnded(t *testing.T) {
+	if file.ThisProcess().Space == "" {
+		t.Skip("needs a /proc that shows this process")
+	}
+	publisher := startPublisher(t, t.TempDir(), endMainThread+"=1")
+	until := func(what string, reached func() bool) {
+		t.Helper()
+		late := time.After(patience)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for !reached() {
+			select {
+			case <-tick.C:
+			case <-late:
+				t.Fatalf("got no %s, want it", what)
+			}
+		}
+	}
+	until("main thread that has ended", func() bool {
+		stat := read(t, fmt.Sprintf("/proc/%d", publisher.Pid), "stat")
+		return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')'):], []byte(") Z "))
+	})
+	p, ok := file.ProcessOf(publisher.Pid)
+	if !ok || file.Ended(p) {
+		t.Errorf("got %t, and ended %t, of %+v, want a process that goes on", ok, file.Ended(p), p)
+	}
+	testkit.Must(t, publisher.Kill())
+	until("end of the process", func() bool { return file.Ended(p) })
+}
+
+// TestDirectory_killedPublisher kills a real publisher. It stays a zombie until the end of
+// the test, which must make no difference.
+func TestDirectory_killedPublisher(t *testing.T) {
+	if file.ThisProcess().Space == "" {
+		t.Skip("needs a /proc that shows this process")
+	}
+	folder := t.TempDir()
+	publisher := startPublisher(t, folder)
 	events := watch(t, open(t, folder, file.Config{Poll: 50 * time.Millisecond, Expiry: time.Hour}))
 	want(t, events, directory.Appeared, "killed")
 	start := time.Now()
-	if err := command.Process.Kill(); err != nil {
+	if err := publisher.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if e := want(t, events, directory.Gone, "killed"); !errors.Is(e.Err, directory.ErrDead) {
