@@ -171,12 +171,16 @@ func TestDirectory_thePolicyChanges(t *testing.T) {
 	})
 }
 
-// TestDirectory_tellsAProblemOnce, however often its entry comes and goes.
+// TestDirectory_tellsAProblemOnce while it lasts, and now and then however often its entry comes and goes.
 func TestDirectory_tellsAProblemOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, everything)
 		storage := memory.New()
 		l := watch(t, x.wrap(storage, x.as("cn:reader").store))
+		stays := announce(t, storage, "stays", 1)
+		time.Sleep(time.Hour)
+		l.want("problem stays")
+		must(t, stays.Withdraw())
 		for range 1000 {
 			must(t, announce(t, storage, "a", 1).Withdraw())
 			time.Sleep(time.Second)
