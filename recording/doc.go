@@ -38,6 +38,7 @@
 //	file
 //	  file header
 //	  blocks
+//	  8 bytes   54 42 52 63 75 74 0d 0a, if the writer was not closed and the index is repaired
 //	  index     \ missing if the writer was not closed
 //	  footer    /
 //
@@ -166,4 +167,7 @@
 // complete. Blocks at the end with a wrong checksum are left out too. Where no header is,
 // it searches for the next one. So a file that was cut off anywhere opens, and has every
 // block that is complete.
+//
+// An index directly behind the last block, or a part of it, says that the writer has closed the
+// file. One that is repaired, of a file that was not closed, therefore has 8 bytes in front of it.
 package recording

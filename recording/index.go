@@ -5,10 +5,12 @@ package recording
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 const (
 	indexMagic  = "TBRi"
+	cutMagic    = "TBRcut\r\n" // in front of an index of a file that was not closed, so that a part of it is no index of the writer
 	footerMagic = "TBRend\r\n"
 	indexHeader = 16
 	entryBytes  = 32
@@ -80,8 +82,20 @@ func (r *Reader) Repair() (size int64, tail []byte) {
 	for i := range r.blocks {
 		entries = r.blocks[i].appendEntry(entries)
 	}
-	head, foot := appendEnd(r.seed, entries, r.end, r.info.Messages, r.info.Events, r.repairedFlags())
-	return r.end, append(append(head, entries...), foot...)
+	flags := r.repairedFlags()
+	if isOfCut(flags) {
+		tail = []byte(cutMagic)
+	}
+	head, foot := appendEnd(r.seed, entries, r.end+int64(len(tail)), r.info.Messages, r.info.Events, flags)
+	return r.end, slices.Concat(tail, head, entries, foot)
+}
+
+// isOfCut reports whether the flags are those of a file that was not closed.
+func isOfCut(flags byte) bool { return flags&(repaired|indexLost) == repaired }
+
+// isFooter reports whether bytes are a footer of a part with this seed.
+func isFooter(foot []byte, seed uint32) bool {
+	return len(foot) == footerBytes && string(foot[40:]) == footerMagic && binary.LittleEndian.Uint32(foot) == checksum(seed, foot[4:])
 }
 
 // repairedFlags returns the flags of a footer in the place of what is behind the last block.
@@ -93,8 +107,7 @@ func (r *Reader) repairedFlags() byte {
 	le := binary.LittleEndian
 	foot := make([]byte, footerBytes)
 	if r.info.Cut < footerBytes || r.readAt(foot, r.info.Bytes-footerBytes) != nil ||
-		string(foot[40:]) != footerMagic || le.Uint32(foot) != checksum(r.seed, foot[4:]) ||
-		le.Uint64(foot[16:]) != uint64(len(r.blocks)) || le.Uint64(foot[24:]) != r.info.Messages || le.Uint64(foot[32:]) != r.info.Events {
+		!isFooter(foot, r.seed) || le.Uint64(foot[16:]) != uint64(len(r.blocks)) || le.Uint64(foot[24:]) != r.info.Messages || le.Uint64(foot[32:]) != r.info.Events {
 		return repaired | indexLost
 	}
 	return foot[4] & (continues | repaired | indexLost)
@@ -116,7 +129,7 @@ func (r *Reader) readIndex(begin int64) error {
 	offset, blocks := le.Uint64(foot[8:]), le.Uint64(foot[16:])
 	indexed := uint64(size - footerBytes - indexHeader - begin) // at most, with the blocks
 	switch {
-	case string(foot[40:]) != footerMagic, le.Uint32(foot) != checksum(r.seed, foot[4:]):
+	case !isFooter(foot, r.seed):
 		return errNoIndex
 	case offset < uint64(begin), offset > uint64(size), blocks > indexed/(entryBytes+blockHeaderBytes), blocks > mostIndexed:
 		return errNoIndex

@@ -5,6 +5,7 @@ package recording
 import (
 	"bytes"
 	"errors"
+	"strings"
 )
 
 // walk finds the blocks of a file without an index. Each header has the size of its block,
@@ -55,27 +56,23 @@ func (r *Reader) walk(begin int64) error {
 	return r.noteDamagedIndex()
 }
 
-// noteDamagedIndex notes whether what is behind the last block is an index, of which one of its
-// two ends is enough: the writer begins it when it closes the file.
+// noteDamagedIndex notes whether what is behind the last block is an index of the writer, of which one of
+// its two ends is enough: the writer begins it when it closes the file.
 //
 // Errors: those of reading.
 func (r *Reader) noteDamagedIndex() error {
-	begin := make([]byte, min(r.info.Cut, int64(len(indexMagic))))
+	begin, end := make([]byte, min(r.info.Cut, int64(len(indexMagic)))), make([]byte, min(r.info.Cut, footerBytes))
 	if err := r.readAt(begin, r.end); err != nil {
 		return err
 	}
-	if string(begin) == indexMagic {
-		r.info.IndexDamaged = true
-		return nil
-	}
-	if r.info.Cut != indexHeader+entryBytes*int64(len(r.blocks))+footerBytes {
-		return nil
-	}
-	end := make([]byte, len(footerMagic))
 	if err := r.readAt(end, r.info.Bytes-int64(len(end))); err != nil {
 		return err
 	}
-	r.info.IndexDamaged = string(end) == footerMagic
+	isWhole := r.info.Cut == indexHeader+entryBytes*int64(len(r.blocks))+footerBytes && strings.HasSuffix(string(end), footerMagic)
+	if isFooter(end, r.seed) && isOfCut(end[4]) { // earlier versions wrote it where the writer does
+		return nil
+	}
+	r.info.IndexDamaged = isWhole || string(begin) == indexMagic
 	return nil
 }
 

@@ -61,7 +61,7 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 		return &cli.UsageError{Err: fmt.Errorf("%s %s", sanitize.Text(c.File), why)}
 	}
 	if c.Out == "" {
-		err = cli.FileError(c.File, complete(f, size, tail))
+		err = cli.FileError(c.File, complete(f, stat.Size(), size, tail))
 	} else {
 		err = c.copy(ctx, f, size, tail)
 	}
@@ -84,13 +84,24 @@ func (c *Index) missing(before *recording.Info) (string, error) {
 	return whyCut(&after), r.Close()
 }
 
-// complete writes the end of a file in its place. If it does not get that far, the file
-// can be read by a walk as before.
-func complete(f *stuck.File, size int64, tail []byte) error {
-	if err := f.Truncate(size); err != nil {
-		return err
+// repairable is a file that is repaired in its place, as *stuck.File.
+type repairable interface {
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+}
+
+// complete writes the end of a file in its place. If it does not get that far, the file can be read by
+// a walk as before, and is no longer than it was.
+//
+//   - before: bytes of the file.
+//   - size: where the end begins.
+func complete(f repairable, before, size int64, tail []byte) error {
+	_, err := f.WriteAt(tail, size) // first: what is said of a damaged index holds as long as a part of it is there
+	if err != nil {
+		return errors.Join(err, f.Truncate(before))
 	}
-	if _, err := f.WriteAt(tail, size); err != nil {
+	if err := f.Truncate(size + int64(len(tail))); err != nil {
 		return err
 	}
 	return f.Sync()
