@@ -33,7 +33,7 @@ func Open(path string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	beingWritten := flock.IsExclusive(file.File) // before its size: an end that comes meanwhile is seen
+	beingWritten := flock.IsExclusive(file.File, stuck.On(path)) // before its size: an end that comes meanwhile is seen
 	info, err := file.Stat()
 	if err != nil {
 		_ = file.Close()

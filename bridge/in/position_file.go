@@ -48,7 +48,7 @@ func (f *placeFile) load(log string) (*place, error) {
 //
 // Errors: ErrPositionTaken; the system's.
 func (f *placeFile) lock() ([]byte, error) {
-	file, err := stuck.Open(f.path)
+	file, err := stuck.OpenToLock(f.path)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (f *placeFile) lock() ([]byte, error) {
 // isMine locks the file, and reports whether it is the one of this run: no other run has locked it, or replaced it meanwhile.
 func (f *placeFile) isMine() bool {
 	defer stuck.On(f.path)()
-	return flock.Exclusive(f.held) && f.isHeld()
+	return flock.Exclusive(f.held, stuck.On(f.path)) && f.isHeld()
 }
 
 // isHeld reports whether the path names the file that this run has locked.
@@ -90,7 +90,7 @@ func (f *placeFile) isTaken() bool {
 		return false
 	}
 	defer func() { _ = other.Close() }()
-	return flock.IsExclusive(other)
+	return flock.IsExclusive(other, stuck.Aside(f.path))
 }
 
 // store replaces the file. A crash of the process, or of its machine, leaves the old one or the new one.
@@ -109,7 +109,7 @@ func (f *placeFile) store(p place) error {
 	if err != nil {
 		return err
 	}
-	if !flock.Exclusive(next) || !names(next.Name(), next) { // another run is writing it, or has written it
+	if !flock.Exclusive(next, stuck.Aside(f.path)) || !names(next.Name(), next) { // another run is writing it, or has written it
 		return errors.Join(ErrPositionTaken, next.Close())
 	}
 	if f.isTaken() { // since, and from here on no other run replaces it

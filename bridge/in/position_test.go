@@ -26,6 +26,29 @@ func TestAPositionIsASmallFile(t *testing.T) {
 	}
 }
 
+// TestAPositionIsLockedToBeWritten: NFS locks no other file for one process alone. One that may only be read
+// is read all the same.
+func TestAPositionIsLockedToBeWritten(t *testing.T) {
+	f := &placeFile{path: filepath.Join(t.TempDir(), "position")}
+	defer f.close()
+	testkit.Must(t, f.store(place{Log: "log"}))
+	f.close()
+	testkit.Must(t, os.Chmod(f.path, 0o400))
+	if p, err := f.load("log"); err != nil || p == nil {
+		t.Fatalf("got %v, %v, want the place", p, err)
+	}
+	f.close()
+	testkit.Must(t, os.Chmod(f.path, 0o600))
+	if _, err := f.load("log"); err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.held.Stat()
+	testkit.Must(t, err)
+	if err := f.held.Truncate(info.Size()); err != nil { // which changes nothing
+		t.Errorf("got %v, want a file that is open to be written", err)
+	}
+}
+
 // TestTwoRunsThatBeginWithoutAFile store their positions at the same time: one of them has it, and the other one is told.
 func TestTwoRunsThatBeginWithoutAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "position")

@@ -22,18 +22,23 @@ func TestLocksLastUntilTheFileIsClosed(t *testing.T) {
 		}
 		return f
 	}
+	ends := 0
+	over := func() { ends++ }
 	writer, reader := open(), open()
 	defer func() { _ = reader.Close() }()
-	if flock.IsExclusive(reader) || !flock.Exclusive(writer) {
+	if flock.IsExclusive(reader, over) || !flock.Exclusive(writer, over) {
 		t.Fatal("a file without locks counts as locked")
 	}
-	if !flock.IsExclusive(reader) || flock.Shared(reader) || flock.Exclusive(reader) {
+	if !flock.IsExclusive(reader, over) || flock.Shared(reader, over) || flock.Exclusive(reader, over) {
 		t.Error("a file that is locked counts as free")
 	}
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if flock.IsExclusive(reader) || !flock.Exclusive(reader) {
+	if flock.IsExclusive(reader, over) || !flock.Exclusive(reader, over) {
 		t.Error("a file counts as locked though it is closed")
+	}
+	if ends != 7 {
+		t.Errorf("got %d ends of waits, want one for each of 7 calls", ends)
 	}
 }

@@ -4,6 +4,7 @@ package stuck
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -46,6 +47,17 @@ func OpenStreamAside(path string) (*File, error) { return open(path, os.O_RDONLY
 // whole, as with Open.
 func OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 	return open(path, flag, perm, on, writes(flag))
+}
+
+// OpenToLock is Open of a file that is to be locked for this process alone, which NFS does only for what is open
+// to be written. One that cannot be opened so, as a key that its user may only read, is opened to be read: there
+// is no such lock of it on NFS.
+func OpenToLock(path string) (*File, error) {
+	f, err := open(path, os.O_RDWR, 0, on, false)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	return Open(path)
 }
 
 // OpenFileAside is OpenFile with Aside.

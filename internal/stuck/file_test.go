@@ -4,7 +4,9 @@ package stuck
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -56,6 +58,27 @@ func TestFilesAreUsed(t *testing.T) {
 	}
 	if isWaitedFor(path) {
 		t.Errorf("%s is waited for still", path)
+	}
+}
+
+// TestOpenToLock: to be written, if it may be; and nothing is made.
+func TestOpenToLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if _, err := OpenToLock(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want none to be made", err)
+	}
+	testkit.Must(t, os.WriteFile(path, []byte("text"), 0o600))
+	for _, mode := range []fs.FileMode{0o600, 0o400} {
+		testkit.Must(t, os.Chmod(path, mode))
+		f, err := OpenToLock(path)
+		testkit.Must(t, err)
+		if err := f.Truncate(4); err != nil && mode == 0o600 {
+			t.Errorf("got %v, want a file that is open to be written", err)
+		}
+		if text, err := f.ReadWhole(); err != nil || string(text) != "text" {
+			t.Errorf("%v: got %q, %v, want what is in it", mode, text, err)
+		}
+		testkit.Must(t, f.Close())
 	}
 }
 

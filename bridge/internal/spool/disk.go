@@ -75,11 +75,12 @@ func OpenFolder(path string) (*Folder, error) {
 	if err := stuck.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("bridge: spool: %w", err)
 	}
-	lock, err := stuck.OpenFileAside(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	name := filepath.Join(path, lockName)
+	lock, err := stuck.OpenFileAside(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: spool: %w", err)
 	}
-	if !flock.Exclusive(lock.File) {
+	if !flock.Exclusive(lock.File, stuck.Aside(name)) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("bridge: spool %s: %w", sanitize.Text(path), ErrInUse)
 	}

@@ -96,11 +96,11 @@ func revoke(list *x509.RevocationList, serial *big.Int, now time.Time) {
 
 // lock keeps other processes from writing the list.
 func lock(path string) (unlock func() error, err error) {
-	f, err := stuck.Open(path)
+	f, err := stuck.OpenToLock(path)
 	if err != nil {
 		return nil, err
 	}
-	if !flock.Exclusive(f.File) {
+	if !flock.Exclusive(f.File, stuck.On(path)) {
 		return nil, errors.Join(errors.New("another process revokes certificates of this CA: wait until it is done"), f.Close())
 	}
 	return f.Close, nil

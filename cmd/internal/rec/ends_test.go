@@ -43,7 +43,7 @@ func TestTheCommandsAgreeHowAFileEnds(t *testing.T) {
 				f, err := os.OpenFile(b.path("a.tbr"), os.O_RDWR, 0)
 				must(t, err)
 				defer func() { must(t, f.Close()) }()
-				if !flock.Exclusive(f) {
+				if !flock.Exclusive(f, func() {}) {
 					t.Fatal("the file cannot be locked")
 				}
 			}

@@ -34,7 +34,7 @@ func Open(ctx context.Context, names []string) (rs recording.Readers, closeAll f
 			return nil, nil, errors.Join(&cli.UsageError{Err: fmt.Errorf("recording: %w", err)}, closeAll())
 		}
 		files = append(files, f)
-		beingWritten := flock.IsExclusive(f.File)
+		beingWritten := flock.IsExclusive(f.File, stuck.On(name)) // before its size: an end that comes meanwhile is seen
 		info, err := f.Stat()
 		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("recording: %w", err), closeAll())

@@ -29,16 +29,16 @@ type Index struct {
 
 // Run repairs the file.
 func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
-	flag := os.O_RDWR
+	flag, lock := os.O_RDWR, flock.Exclusive
 	if c.Out != "" {
-		flag = os.O_RDONLY
+		flag, lock = os.O_RDONLY, flock.Shared // others may read it, too
 	}
 	f, err := stuck.OpenFile(c.File, flag, 0)
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if !flock.Exclusive(f.File) {
+	if !lock(f.File, stuck.On(c.File)) {
 		return &cli.UsageError{Err: fmt.Errorf("%s is being written now: end its recorder first, which writes the index", sanitize.Text(c.File))}
 	}
 	stat, err := f.Stat()

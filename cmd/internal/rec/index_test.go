@@ -86,8 +86,13 @@ func TestIndexRefuses(t *testing.T) {
 	f, err := os.Open(b.path("live.tbr"))
 	must(t, err)
 	defer f.Close()
-	if !flock.Shared(f) {
+	if !flock.Shared(f, func() {}) {
 		t.Fatal("the file cannot be locked")
 	}
 	b.says("index live.tbr", 2, "is being written now: end its recorder first")
+	b.says("index live.tbr --out c.tbr", 0) // which only reads it, as this test does
+	if !flock.Exclusive(f, func() {}) {
+		t.Fatal("the file cannot be locked")
+	}
+	b.says("index live.tbr --out d.tbr", 2, "is being written now: end its recorder first")
 }

@@ -112,7 +112,7 @@ func unclaimed(name string) error {
 	if err != nil {
 		return err
 	}
-	if flock.IsExclusive(file.File) {
+	if flock.IsExclusive(file.File, stuck.On(name)) {
 		err = errClaimed(name)
 	}
 	return errors.Join(err, file.Close())
@@ -197,7 +197,7 @@ func (f *folder) create(part int) (file, error) {
 		}
 		return nil, cli.FileError(name, err)
 	}
-	if err := claim(opened); err != nil {
+	if err := claim(opened, stuck.Aside(name)); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	f.made = true
@@ -206,8 +206,10 @@ func (f *folder) create(part int) (file, error) {
 }
 
 // claim locks a file against another recorder and against tagbus rec index, and empties it.
-func claim(f *os.File) error {
-	if !flock.Exclusive(f) {
+//
+//   - over: ends the wait for the lock.
+func claim(f *os.File, over func()) error {
+	if !flock.Exclusive(f, over) {
 		return errClaimed(f.Name())
 	}
 	return f.Truncate(0)

@@ -38,7 +38,7 @@ func (all *files) add(path string) error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	all.open = append(all.open, f)
-	beingWritten := flock.IsExclusive(f.File) // before its size: an end that comes meanwhile is seen
+	beingWritten := flock.IsExclusive(f.File, stuck.On(path)) // before its size: an end that comes meanwhile is seen
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
