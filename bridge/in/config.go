@@ -3,6 +3,7 @@
 package in
 
 import (
+	"context"
 	"errors"
 	"math"
 
@@ -41,6 +42,10 @@ type Config struct {
 	// *TooManyError. Default 1,048,576; 1 to 2^31-1.
 	MaxChains int
 
+	// Hurry ends the 5 seconds that subscribers have for what is published when the context of Run has ended. Default nil: they have
+	// them.
+	Hurry context.Context
+
 	// OnProblem is told when a log that is followed is away. Default: nothing.
 	OnProblem func(error)
 
@@ -54,6 +59,9 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	validate.Default(&c.MaxChains, 1<<20)
+	if c.Hurry == nil {
+		c.Hurry = context.Background()
+	}
 	return c
 }
 

@@ -3,6 +3,8 @@
 package in
 
 import (
+	"errors"
+
 	"tagbus/bridge/durable"
 	"tagbus/bridge/internal/follow"
 	"tagbus/internal/sanitize"
@@ -10,6 +12,9 @@ import (
 
 // TooManyError means that a log has more publishers and tags than Config.MaxChains, or longer names of them than 64 MiB.
 type TooManyError = follow.TooManyError
+
+// ErrNotTaken means that the end of its context ends a run, and subscribers have not taken in time what was published: they lose it.
+var ErrNotTaken = errors.New("bridge/in: ended before subscribers had taken all that was published: the rest is lost for them, so look for what slows them down, or keep a position")
 
 // mostText is the most bytes of an error: what it names was written by others.
 const mostText = 4096

@@ -123,16 +123,23 @@ func (r *run) leave(why error) error {
 	if r.publisher == nil {
 		return r.keeper.close(true)
 	}
-	ctx := r.ctx
-	if ctx.Err() != nil { // the caller has ended it, and that is no error
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
-		defer cancel()
-	}
-	err := r.publisher.DrainFailed(ctx, why)
+	err := r.drain(why)
 	kept := r.keeper.close(err == nil)
-	if r.ctx.Err() != nil {
-		err = nil
+	if r.keeper != nil && r.ctx.Err() != nil {
+		err = nil // the next run publishes it again
 	}
-	return errors.Join(err, kept, r.publisher.Close())
+	err = errors.Join(err, kept, r.publisher.Close())
+	st := r.publisher.Stats() // what is lost is counted when the connections are closed
+	r.report.Undelivered, r.report.Unconfirmed = st.Losses.Lost(), st.Unconfirmed
+	return err
+}
+
+// drain waits until subscribers have everything, and from the end of the context on for a while.
+func (r *run) drain(why error) error {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
+	defer cancel(nil)
+	giveUp := func() { cancel(ErrNotTaken) }
+	defer context.AfterFunc(r.cfg.Hurry, giveUp)()
+	defer context.AfterFunc(r.ctx, func() { time.AfterFunc(leaveTime, giveUp) })()
+	return r.publisher.DrainFailed(ctx, why)
 }

@@ -27,11 +27,15 @@ type Report struct {
 	Records  uint64 // that were read
 	Chains   int    // publishers and tags
 
-	Lost     uint64           // messages that the log names as lost
-	Hole     uint64           // counters that no record covers: the retention has dropped some in the middle
-	Unknown  uint64           // chains that end with a publisher which has gone without goodbye
-	Repeated uint64           // counters that several records cover: published once
-	Last     durable.Position // of the record that was published last: a later Run starts after it
+	Lost     uint64 // messages that the log names as lost
+	Hole     uint64 // counters that no record covers: the retention has dropped some in the middle
+	Unknown  uint64 // chains that end with a publisher which has gone without goodbye
+	Repeated uint64 // counters that several records cover: published once
+
+	Undelivered uint64 // messages that subscribers have not received, counted for each
+	Unconfirmed uint64 // messages that they have received or not: they have gone without saying so
+
+	Last durable.Position // of the record that was published last: a later Run starts after it
 }
 
 // run is one Run.
@@ -65,7 +69,7 @@ const maxPage = 1024
 //
 //   - Result: what was published, also with an error.
 //   - Errors: those of Config.Validate; a *PositionError; ErrNotStored; those of the log; a *TooManyError; a *CircleError; a *ReadError; those of NewPublisher, of
-//     PublishBatchContext and Drain; the cause of the end of ctx, except with Follow, which only ends so.
+//     PublishBatchContext and Drain; ErrNotTaken, unless there is a Config.Position, of which the next Run publishes it again; the cause of the end of ctx, except with Follow, which only ends so.
 //   - Blocks: for the log, and for subscribers.
 func Run(ctx context.Context, open Opener, log durable.Log, cfg Config) (Report, error) {
 	if err := cfg.Validate(); err != nil {

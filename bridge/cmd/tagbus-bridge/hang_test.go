@@ -89,3 +89,48 @@ func TestASignalEndsIn(t *testing.T) {
 		t.Errorf("the subscriber is told of the failure %v, want none", e.Err)
 	}
 }
+
+// TestASubscriberThatTakesNothing loses what was published when a signal ends in, which says so, with status 1.
+func TestASubscriberThatTakesNothing(t *testing.T) {
+	server := natsserver.Start(t)
+	makeStream(t, server.URL)
+	here, there := t.TempDir(), t.TempDir()
+	set := tags.Of(1)
+	p, err := open(t, here).NewPublisher(bus.PublisherConfig{Tags: set})
+	must(t, err)
+	log := []string{"--backend", "tcp", "--nats", server.URL, "--stream", "TAGBUS", "--json"}
+	out := start(t, append([]string{"out", "--bus", here, "--tags", "1"}, log...)...)
+	must(t, p.WaitSubscribers(t.Context(), 1, set))
+	for range 80 { // 40 MB, more than what connections and a queue take
+		must(t, p.PublishContext(t.Context(), 1, make([]byte, 512<<10)))
+	}
+	must(t, p.Drain(t.Context()))
+	must(t, p.Close())
+	must(t, out.Process.Signal(syscall.SIGTERM))
+	out.wait(t)
+
+	came := make(chan struct{}, 80)
+	for _, slow := range []bool{true, false} {
+		s, err := open(t, there).NewSubscriber(bus.SubscriberConfig{})
+		must(t, err)
+		defer func() { must(t, s.Close()) }()
+		sub, err := s.Subscribe(set, func(bus.Message) { came <- struct{}{} })
+		must(t, err)
+		if slow {
+			sub.Pause()
+		}
+	}
+	in := start(t, append([]string{"in", "--bus", there, "--follow", "--wait-subscribers", "2"}, log...)...)
+	select {
+	case <-came:
+	case <-time.After(time.Minute):
+		t.Fatalf("nothing comes in a minute; it said\n%s", in.err.String())
+	}
+	must(t, in.Process.Signal(syscall.SIGTERM))
+	code, sum := in.wait(t)
+	missing, _ := sum["undelivered"].(float64)
+	unknown, _ := sum["unconfirmed"].(float64)
+	if code != 1 || missing+unknown == 0 || !strings.Contains(in.err.String(), "ended before subscribers had taken all that was published") {
+		t.Errorf("got status %d, %v and\n%swant 1, with what is undelivered or unconfirmed", code, sum, in.err.String())
+	}
+}

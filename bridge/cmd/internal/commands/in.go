@@ -96,12 +96,18 @@ type InSummary struct {
 	Unknown  uint64 `json:"unknown_ends"`
 	Last     uint64 `json:"last_record"`
 	Early    bool   `json:"ended_early"` // by a signal or --duration, before the end of the span
+
+	Undelivered uint64 `json:"undelivered"` // not received by subscribers, counted for each
+	Unconfirmed uint64 `json:"unconfirmed"` // lost or received: their subscribers have gone without saying so
 }
 
 // String returns the summary as a line for people.
 func (s InSummary) String() string {
 	line := fmt.Sprintf("%d messages, %d bytes, of %d publishers and tags in %v up to record %d; %d lost before the log, %d missing in it, %d ends unknown",
 		s.Messages, s.Bytes, s.Chains, s.Place, s.Last, s.Lost, s.Missing, s.Unknown)
+	if s.Undelivered+s.Unconfirmed > 0 {
+		line += fmt.Sprintf("; %d not received by subscribers, %d unconfirmed", s.Undelivered, s.Unconfirmed)
+	}
 	if s.Early {
 		line += "; ended by a signal or --duration, before the end of the log or of --until"
 	}
@@ -117,6 +123,7 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	defer func() { _ = log.Close() }()
 	cfg := i.config(e.Name)
 	cfg.Publisher.OnEvent, cfg.Publisher.Monitor, cfg.OnProblem = e.Event, e.Monitor, e.Warn
+	cfg.Hurry = e.Hurry
 	cfg.OnPublisher = func(p *bus.Publisher) error {
 		e.Show(p.State)
 		switch n := i.Wait; {
@@ -132,6 +139,7 @@ func (i *In) Run(ctx context.Context, e *programs.ServiceEnv) (fmt.Stringer, err
 	sum := InSummary{
 		Place: i.place(), Messages: report.Messages, Bytes: report.Bytes, Records: report.Records, Chains: report.Chains,
 		Lost: report.Lost, Missing: report.Hole, Unknown: report.Unknown, Last: uint64(report.Last),
+		Undelivered: report.Undelivered, Unconfirmed: report.Unconfirmed,
 	}
 	if position := (*in.PositionError)(nil); errors.As(err, &position) {
 		err = inFlags(err)
