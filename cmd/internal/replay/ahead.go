@@ -67,7 +67,7 @@ type ahead struct {
 	strict   bool
 	schedule schedule
 	mapper   mapper
-	damaged  func(error) // is called for each damage of the first pass
+	damaged  func(error) // is called for each damage of each pass
 
 	free, full chan *batch
 	account    account // of the first pass; it may be read when full is closed
@@ -101,11 +101,11 @@ func (a *ahead) pass(ctx context.Context, first bool) bool {
 		switch {
 		case err != nil && ctx.Err() != nil: // the run may have gone on without this goroutine
 			return false
-		case err != nil && first:
-			a.account.damage()
-			a.damaged(err)
-			fallthrough
 		case err != nil:
+			if first {
+				a.account.damage()
+			}
+			a.damaged(err)
 			if a.strict {
 				b.err = err
 				a.full <- b
@@ -133,7 +133,7 @@ func (a *ahead) pass(ctx context.Context, first bool) bool {
 	if b == nil {
 		return false
 	}
-	b.ends = true
+	b.ends = some || first // a later pass without a message is none
 	a.full <- b
 	return some
 }

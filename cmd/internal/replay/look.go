@@ -125,13 +125,13 @@ func (r *run) flaw(format string, args ...any) {
 	}
 }
 
-// damaged says that a block cannot be read.
+// damaged says that a block cannot be read, the first time.
 func (r *run) damaged(err error) {
-	switch r.damages++; {
-	case r.cmd.Strict: // it ends the run
-	case r.damages <= maxDamageLines:
+	switch n, fresh := r.damages.add(err); {
+	case !fresh, r.cmd.Strict: // which ends the run
+	case n <= maxDamageLines:
 		r.console.Warn("%v: what is behind that block is published", err)
-	case r.damages == maxDamageLines+1:
+	case n == maxDamageLines+1:
 		r.console.Warn("more blocks cannot be read: the last line counts them")
 	}
 }

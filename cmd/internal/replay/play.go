@@ -26,10 +26,7 @@ func (r *run) publishAll(ctx context.Context) error {
 	defer stop()
 	a := &ahead{
 		files: r.files.Readers, query: r.query, passes: r.cmd.Loop.passes(), strict: r.cmd.Strict, mapper: r.mapper,
-		schedule: schedule{speed: r.cmd.Speed, maxGap: r.cmd.MaxGap}, damaged: func(error) {},
-	}
-	if r.cmd.NoCheck {
-		a.damaged = r.damaged
+		schedule: schedule{speed: r.cmd.Speed, maxGap: r.cmd.MaxGap}, damaged: r.damaged,
 	}
 	a.begin(reading)
 	err := r.play(ctx, a)

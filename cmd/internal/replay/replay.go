@@ -52,7 +52,7 @@ type run struct {
 
 	found   account // by the look, or with --no-check by the first pass
 	flaws   []string
-	damages int // blocks that cannot be read
+	damages damages
 
 	publisher *bus.Publisher
 	audience  session.Audience
@@ -163,12 +163,20 @@ func (r *run) shortcoming() error {
 		return nil
 	case r.passes > 0 && r.found.messages == 0: // which only a pass without a look can find
 		return r.noMessages()
-	case r.damages == 0 && len(r.flaws) == 0:
-		return nil
 	}
 	why := r.flaws
-	if r.damages > 0 {
-		why = append(why, units.FormatNumber(r.damages, "block")+" cannot be read")
+	if n := r.damages.count(); n > 0 {
+		why = append(why, units.FormatNumber(n, "block")+" cannot be read")
+	}
+	if wanted := r.cmd.Loop.passes(); r.passes < wanted || wanted == 0 {
+		times := "without end"
+		if wanted > 0 {
+			times = units.FormatNumber(wanted, "time")
+		}
+		why = append(why, fmt.Sprintf("it was played %s, and not %s, for no message could be read any more", units.FormatNumber(r.passes, "time"), times))
+	}
+	if len(why) == 0 {
+		return nil
 	}
 	return fmt.Errorf("what was published is not all of the recording: %s", strings.Join(why, "; "))
 }
