@@ -39,3 +39,10 @@ func Addresses(b netio.Backend) (n int) {
 	}
 	return n
 }
+
+// PeerIsGone reports whether the peer of an endpoint without connection has closed in order, and all that it has
+// sent has come. Loop only.
+func PeerIsGone(ep netio.Endpoint) bool { return ep.(*endpoint).allRead }
+
+// PassLimit is the time after which an endpoint ends by itself. Loop only.
+func PassLimit(ep netio.Endpoint) { ep.(*endpoint).limit.F() }

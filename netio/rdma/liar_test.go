@@ -150,3 +150,35 @@ func TestEndpoint_aMessageThatIsTooLongEndsItsConnection(t *testing.T) {
 		t.Error("another connection: got it closed, want it open")
 	}
 }
+
+// TestEndpoint_aPeerThatIgnoresItsWindow: what comes to shared buffers during a pause is copied, and a peer that
+// sends more than it was given credit for takes no memory by that.
+func TestEndpoint_aPeerThatIgnoresItsWindow(t *testing.T) {
+	const window = 16
+	pausing := newWatcher()
+	pausing.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+	s := serve(t, pausing, rdma.Config{}, netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1000, Buffers: window, Shared: true}})
+	x := newStranger(t, s.l.Addr(), false)
+	x.open(t, x.info)
+	l := newLiar(t, x)
+	if err := x.ep.Connect(x.info, says); err != nil {
+		t.Fatalf("connect: got error %v, want none", err)
+	}
+	x.event(t)
+	next(t, "OnConnectionEstablished", s.Established)
+	for range window {
+		l.post(t, fi.Send, 1000)
+		l.completion(t)
+	}
+	for range 10 {
+		onLoop(t, s.b.Loop(), func() {})
+	}
+	if got := s.b.Stats().BadMessages; got != 0 || len(s.Closed) > 0 {
+		t.Fatalf("as many messages as the window: got %d bad ones, and %d ends, want none", got, len(s.Closed))
+	}
+	l.post(t, fi.Send, 1000)
+	end := next(t, "OnConnectionClosed", s.Closed)
+	if got := s.b.Stats().BadMessages; !errors.Is(end.Cause, rdma.ErrIncompatible) || got != 1 {
+		t.Errorf("one message more: got cause %v and Stats.BadMessages %d, want %v and 1", end.Cause, got, rdma.ErrIncompatible)
+	}
+}

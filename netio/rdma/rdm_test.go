@@ -5,6 +5,8 @@
 package rdma_test
 
 import (
+	"errors"
+	"io"
 	"net/netip"
 	"os"
 	"strings"
@@ -112,4 +114,43 @@ func TestBackend_randomRunWithoutConnections(t *testing.T) {
 	s.ListenAddr = backendtest.OwnHost()
 	s.ReceiveBuffers = 2
 	netiotest.RandomRun(t, s)
+}
+
+// TestEndpoint_aPauseKeepsWhatHasCome: without connections nothing of the system holds it, and the peer that closes is given a
+// time for the sends of this side to end.
+func TestEndpoint_aPauseKeepsWhatHasCome(t *testing.T) {
+	client, server := newWatcher(), newWatcher()
+	server.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+	b := openBackend(t, server, rxm)
+	l, err := b.OpenListenEndpoint(rdmHost, netio.Params{})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	if err := openBackend(t, client, rxm).OpenEndpoint(l.Addr(), netio.Params{Buffered: netio.BufferedParams{Buffers: 4}}); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	opened, accepted := next(t, "OnConnectionEstablished", client.Established), next(t, "OnConnectionEstablished", server.Established)
+	for range 3 {
+		if err := sendText(opened, "hello"); err != nil {
+			t.Fatalf("send: got error %v, want none", err)
+		}
+		next(t, "OnSendCompleted", client.Completed)
+	}
+	if err := opened.Close(); err != nil {
+		t.Fatalf("Close: got error %v, want none", err)
+	}
+	backendtest.WaitFor(t, b.Loop(), "the peer has gone", func() bool { return rdma.PeerIsGone(accepted) })
+	for range 3 {
+		onLoop(t, b.Loop(), func() { rdma.PassLimit(accepted) })
+	}
+	if got := len(server.Closed); got > 0 {
+		t.Fatalf("OnConnectionClosed of an endpoint that is paused: got cause %v, want none before the messages", (<-server.Closed).Cause)
+	}
+	onLoop(t, b.Loop(), accepted.ResumeReceive)
+	for range 3 {
+		next(t, "OnData", server.Data)
+	}
+	if end := next(t, "OnConnectionClosed", server.Closed); !errors.Is(end.Cause, io.EOF) {
+		t.Errorf("OnConnectionClosed: got cause %v, want %v", end.Cause, io.EOF)
+	}
 }

@@ -7,12 +7,9 @@ package rdma
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"time"
 
 	"tagbus/internal/invariants"
 	"tagbus/netio"
-	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -56,10 +53,6 @@ type receiving struct {
 	unposted   []uint32 // buffers that could not be posted
 	reposting  []uint32 // memory for repost
 }
-
-// brokenTime is how long a connection that has failed is given to show what was
-// received before, and that it has ended.
-const brokenTime = 300 * time.Millisecond
 
 // serve handles what the last crossing has read from the queue of e, from
 // crossing.next on.
@@ -117,28 +110,6 @@ func (e *endpoint) failed(kind uint8, slot uint32, err fi.Errno) {
 	}
 }
 
-// breakDown notes that the connection has failed. It ends when the end shows,
-// or after brokenTime.
-func (e *endpoint) breakDown(op string, err error) {
-	if e.broken != nil || e.peerGone || e.state != reported {
-		return // what was received before the end may wait for the user
-	}
-	e.broken = e.OpError(op, err)
-	e.endAfter(brokenTime, e.broken)
-}
-
-// endAfter ends e after some time, and not while another loop holds back messages that have come.
-func (e *endpoint) endAfter(d time.Duration, cause error) {
-	e.limit.F = func() {
-		if len(e.held)+len(e.early) > 0 && e.Hold()&(handover.Suspended|handover.Closed) == handover.Suspended {
-			e.endAfter(d, cause)
-			return
-		}
-		e.end(cause)
-	}
-	e.backend.Alarms.Set(&e.limit, d)
-}
-
 // received handles a message. Without connection the slot means nothing.
 func (e *endpoint) received(slot uint32, data []byte) {
 	n := len(data)
@@ -158,6 +129,12 @@ func (e *endpoint) received(slot uint32, data []byte) {
 		e.giveBack(slot)
 	case e.Hold() == 0 && len(e.held) == 0:
 		e.deliver(slot, data, e.hub != nil)
+	case e.hub == nil && e.receive.srx != nil && len(e.held) >= e.window: // what it was not given credit for
+		e.giveBack(slot)
+		if e.broken == nil {
+			e.backend.Counters.BadMessages.Add(1)
+			e.breakDown("receive", ErrIncompatible)
+		}
 	case e.hub != nil || e.receive.srx != nil:
 		e.held = append(e.held, held{data: bytes.Clone(data), copy: true})
 		e.giveBack(slot)
@@ -267,20 +244,4 @@ func (e *endpoint) drained(d *fi.Drain) {
 		e.allRead = true
 		e.tryEnd()
 	}
-}
-
-// tryEnd ends the endpoint if the other side has ended the connection, and all
-// that it has sent was delivered.
-func (e *endpoint) tryEnd() {
-	if !e.peerGone || !e.allRead || e.state != reported || len(e.held) > 0 || e.IsClosed() {
-		return
-	}
-	if e.hub != nil && e.queue.Head.Load() != e.queue.posted {
-		return // so that they are reported as sent
-	}
-	if e.broken != nil && !isPipe(e.broken) {
-		e.end(e.broken)
-		return
-	}
-	e.end(io.EOF) // also if we were still sending
 }
