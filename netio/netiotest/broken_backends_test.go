@@ -31,6 +31,7 @@ const (
 	headerCheck   = "a header of 0 to 16 bytes stands before the data"
 	reuseCheck    = "header and list of pieces may be reused at once"
 	parallelCheck = "many goroutines may send at once"
+	heldCheck     = "a pause holds back the end in order, behind what has come"
 )
 
 // racyBackends are those of brokenBackends that the race detector reports
@@ -177,6 +178,11 @@ var brokenBackends = []brokenBackend{
 		err := e.Endpoint.Close()
 		e.b.h.OnConnectionClosed(e, nil, nil)
 		return err
+	}}},
+	{"the message behind a pause is dropped", heldCheck, faults{data: func(b *broken, data []byte, call func([]byte)) {
+		if !b.nth("data", 3) { // two are of the fences
+			call(data)
+		}
 	}}},
 	{"a pause does nothing", pauseCheck, faults{pause: func(*brokenEndpoint) {}}},
 	{"SendCopy does not copy", copyCheck, faults{sendCopy: func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) error {

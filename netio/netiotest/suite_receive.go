@@ -4,6 +4,7 @@ package netiotest
 
 import (
 	"errors"
+	"io"
 	"slices"
 
 	"tagbus/netio"
@@ -17,6 +18,7 @@ var receiveChecks = []check{
 	{"a pause elsewhere takes effect within a turn", checkPauseElsewhere},
 	{"a pause does not stop sending", checkPausedSends},
 	{"a pause holds the sender back", checkPauseHoldsBack},
+	{"a pause holds back the end in order, behind what has come", checkPauseHoldsEnd},
 	{"data is unchanged until OnData returns", checkDataStable},
 }
 
@@ -130,6 +132,29 @@ func checkPauseHoldsBack(t TB, s Suite) {
 	p.server.resume(t, p.accepted)
 	p.opened.waitIdle(t)
 	p.accepted.waitReceived(t, len(p.opened.sent))
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
+func checkPauseHoldsEnd(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	p.server.pause(t, p.accepted)
+	p.sendWhatFits(t, 1)
+	p.opened.waitIdle(t)
+	p.fence(t)
+	if err := p.opened.ep.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
+	}
+	p.opened.waitClosed(t)
+	p.fence(t)
+	p.server.locked(func() {
+		if p.accepted.closed {
+			t.Errorf("end of the peer during a pause: got cause %v, want none before the message", p.accepted.cause)
+		}
+	})
+	p.server.resume(t, p.accepted)
+	if cause := p.accepted.waitCause(t); !errors.Is(cause, io.EOF) {
+		t.Errorf("cause after a pause: got %v, want %v", cause, io.EOF)
+	}
 	checkReceived(t, p.opened, p.accepted, false)
 }
 
