@@ -11,11 +11,11 @@ from typing import Any, Callable, List, Optional, Set, TypeVar, Union
 from ._events import Events, Listener
 from ._handle import Handle, opened
 from ._lib import check, load
-from ._options import Tags, encode, tag_set, tags_text, words
+from ._options import Tags, encode, split, tag_set, tags_text, words
 from ._publisher import Publisher, Sender, Sending
 from ._receiving import OnBatch, OnEnd, functions, handler
 from ._requester import Requester
-from ._subscriber import Receiver, Subscriber, Subscription, split
+from ._subscriber import Receiver, Subscriber, Subscription
 from ._waiting import interruptible, milliseconds
 
 _S = TypeVar("_S", bound=Sending)
@@ -219,15 +219,19 @@ class Bus(Handle):
     def close(self) -> None:
         """Close all that was opened on it, the last first. Batches stay valid."""
         children = list(self._children)
-        if not self._closed:
-            for child in children:
-                if hasattr(child, "_leave_loop"):
-                    child._leave_loop()
         super().close()
         for child in children:
             child._closed = True
         self._kept.clear()
         _open.discard(self)
+
+    def _leave(self) -> None:
+        for child in list(self._children):
+            child._leave()
+
+    def _stay(self) -> None:
+        for child in list(self._children):
+            child._stay()
 
     def _calls_back(self) -> bool:
         return self._calling or bool(self._kept)

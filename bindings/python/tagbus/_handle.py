@@ -57,14 +57,23 @@ class Handle:
         # In a callback it may be refused; elsewhere a thread that iterates sees at once why it ends.
         self._closed = not _calls.in_callback()
         closer, h = getattr(load(), self._closer), self._h
+        self._leave()
 
         def call() -> None:
             code = closer(h)
             self._closed = code != _WOULD_DEADLOCK
+            if not self._closed:
+                self._stay()
             if code not in (0, _CLOSED):  # its bus was closed
                 fail(code)
 
         interruptible(call)
+
+    def _leave(self) -> None:
+        """Have callbacks return that wait: it is about to be closed."""
+
+    def _stay(self) -> None:
+        """Undo _leave: the close was refused."""
 
     def __enter__(self: T) -> T:
         return self

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import operator
 import os
-from typing import Any, Iterable, Mapping, Union
+from typing import Any, Dict, Iterable, Mapping, Tuple, Union
 
 from ._lib import ffi
 
@@ -22,10 +22,11 @@ def tag_set(tags: Tags) -> str:
     if isinstance(tags, (bytes, bytearray, memoryview)) or tags is None:
         raise TypeError(f"tags: got {tags!r}, want a text, a number, a range, or several of them")
     if isinstance(tags, range):
-        if len(tags) == 0:
+        if not tags:
             return ""
         if abs(tags.step) == 1:
-            return f"{_tag(min(tags)):#x}-{_tag(max(tags)):#x}"
+            first, last = sorted((tags[0], tags[-1]))
+            return f"{_tag(first):#x}-{_tag(last):#x}"
         return ",".join(f"{_tag(t):#x}" for t in tags)
     try:
         return f"{_tag(operator.index(tags)):#x}"  # type: ignore[arg-type]
@@ -93,3 +94,12 @@ def words(options: Mapping[str, Any]) -> Any:
             continue
         out.append(flag if value is True else f"{flag}={_quoted(_value(name, value))}")
     return encode("options", " ".join(out))
+
+
+_SUBSCRIBER_OPTIONS = {"name", "max_message_bytes", "queue_bytes", "retain_bytes", "heartbeat", "heartbeat_timeout", "on_loop"}
+
+
+def split(options: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """Return the options of a subscriber, and those of a subscription."""
+    mine = {k: v for k, v in options.items() if k in _SUBSCRIBER_OPTIONS}
+    return mine, {k: v for k, v in options.items() if k not in _SUBSCRIBER_OPTIONS}

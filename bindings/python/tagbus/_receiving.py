@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from typing import Any, Callable, List, Optional, Set
 
@@ -16,6 +17,7 @@ OnBatch = Callable[[Batch], Any]
 OnEnd = Callable[[Optional[_errors.Error]], Any]
 
 _LIMIT = -12
+_REFUSED = 0.05  # s: after which a close in a callback is refused, if it is
 
 
 class Handler:
@@ -71,7 +73,9 @@ class Handler:
                 except _errors.Error:
                     _calls.report()
             if self.closing.wait(0.01):
-                return
+                time.sleep(_REFUSED)
+                if self.closing.is_set():
+                    return
         self._held.add(out)
         # The exception that was reported may keep this frame: it must not keep the batch.
         batch = [Batch(out, ids)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import collections
-from typing import Any, AsyncIterator, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Tuple
+import os
+from typing import Any, AsyncIterator, Callable, Deque, Dict, Iterator, List, Mapping, Optional
 
 from . import _calls, _errors
 from ._batch import Batch, Message, incoming
@@ -26,7 +27,6 @@ class _Source:
     def _receives(self, sub: Any, h: Optional[Handler]) -> None:
         self._sub = sub
         self._handler = h
-        self._waiters: List["asyncio.Future[None]"] = []
         self._left: Deque[Any] = collections.deque()  # taken when an exception came
 
     def _events(self) -> Listener:
@@ -121,13 +121,11 @@ class _Source:
         """Wait until there is something to take, or an event to raise."""
         loop = asyncio.get_running_loop()
         waiter: "asyncio.Future[None]" = loop.create_future()
-        fd, listener = self.fileno(), self._events()
+        listener = self._events()
 
         def ready() -> None:
-            loop.remove_reader(fd)
-            for w in self._waiters:
-                if not w.done():
-                    w.set_result(None)
+            if not waiter.done():
+                waiter.set_result(None)
 
         def wake() -> None:
             try:
@@ -135,24 +133,31 @@ class _Source:
             except RuntimeError:  # the loop is closed
                 pass
 
-        self._waiters.append(waiter)
-        listener.wake.append(wake)
-        loop.add_reader(fd, ready)
+        # Of its own: that of the subscription becomes readable at its end, and then another one's, perhaps
+        # before this loop looks.
+        fd = os.dup(self.fileno())
         try:
-            if not listener.waiting:
-                await waiter
+            self.fileno()  # if it was closed meanwhile, fd may be another one's already
+            listener.wake.append(wake)
+            loop.add_reader(fd, ready)
+            try:
+                if not listener.waiting:
+                    await waiter
+            finally:
+                listener.wake.remove(wake)
+                if not loop.is_closed():
+                    loop.remove_reader(fd)
         finally:
-            self._waiters.remove(waiter)
-            listener.wake.remove(wake)
-            if not self._waiters:
-                loop.remove_reader(fd)
+            os.close(fd)
 
-    def _leave_loop(self) -> None:
-        """Wake those that wait in asyncio, before the descriptor is closed, and a callback that waits."""
+    def _leave(self) -> None:
+        """Wake a callback that waits."""
         if self._handler is not None:
             self._handler.closing.set()
-        for wake in list(self._listener.wake if self._listener is not None else ()):
-            wake()
+
+    def _stay(self) -> None:
+        if self._handler is not None:
+            self._handler.closing.clear()
 
 
 class Subscriber(Known):
@@ -185,6 +190,17 @@ class Subscriber(Known):
 
     def _bus(self) -> Any:
         return self._parent
+
+    def _subscriptions(self) -> List["Subscription"]:
+        return [x for x in self._bus()._children if isinstance(x, Subscription) and x._subscriber is self]
+
+    def _leave(self) -> None:
+        for sub in self._subscriptions():
+            sub._leave()
+
+    def _stay(self) -> None:
+        for sub in self._subscriptions():
+            sub._stay()
 
 
 class Subscription(_Source, Handle):
@@ -235,8 +251,6 @@ class Subscription(_Source, Handle):
 
         In a callback of it, too: the subscriber is closed behind that.
         """
-        if not self._closed:
-            self._leave_loop()
         super().close()
         self._subscriber._bus()._kept.discard(self)
         if self._owned:
@@ -276,8 +290,6 @@ class Receiver(_Source, Known):
 
     def close(self) -> None:
         """Close it."""
-        if not self._closed:
-            self._leave_loop()
         super().close()
         self._bus._kept.discard(self)  # type: ignore[attr-defined]
 
@@ -285,13 +297,4 @@ class Receiver(_Source, Known):
         return self._handler is not None or super()._calls_back()
 
 
-_SUBSCRIBER_OPTIONS = {"name", "max_message_bytes", "queue_bytes", "retain_bytes", "heartbeat", "heartbeat_timeout", "on_loop"}
-
-
-def split(options: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """Return the options of a subscriber, and those of a subscription."""
-    mine = {k: v for k, v in options.items() if k in _SUBSCRIBER_OPTIONS}
-    return mine, {k: v for k, v in options.items() if k not in _SUBSCRIBER_OPTIONS}
-
-
-__all__ = ["Receiver", "Subscriber", "Subscription", "split"]
+__all__ = ["Receiver", "Subscriber", "Subscription"]

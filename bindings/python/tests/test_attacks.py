@@ -93,7 +93,7 @@ def test_every_call_on_what_is_closed(folder, how):
             call()
             pytest.fail(name)
     assert list(s) == []
-    w._rows.clear()
+    w._waiting.rows.clear()
     for x in (p, s, r, d, q, bus):
         x.close()
         x.close()

@@ -133,7 +133,8 @@ def test_batches_that_are_kept_hold_on_batch_up(bus, monkeypatch):
     s.close()
 
 
-def test_close_while_on_batch_is_held_up(bus, monkeypatch):
+@pytest.mark.parametrize("what", ["subscription", "subscriber", "bus"])
+def test_close_while_on_batch_is_held_up(bus, monkeypatch, what):
     reported = catch(monkeypatch)
     kept = Seen()
     p, s = listen(bus, kept, retain_bytes="1KiB")
@@ -141,8 +142,34 @@ def test_close_while_on_batch_is_held_up(bus, monkeypatch):
         p.publish(0x100, bytes(30000))
         p.flush()
     reported.wait()
+    {"subscription": s, "subscriber": s._subscriber, "bus": bus}[what].close()
     s.close()
     assert sum(len(b) for b in kept.all) < 3
+
+
+def test_a_close_that_is_refused_loses_nothing(bus, monkeypatch):
+    reported = catch(monkeypatch)
+    kept, refused = Seen(), Seen()
+
+    def on_batch(batch):
+        with pytest.raises(tagbus.WouldDeadlock):
+            bus.close()
+        refused()
+        kept(batch)
+
+    p, s = listen(bus, on_batch, retain_bytes="1KiB")
+    for i in range(3):
+        p.publish(0x100, bytes(30000))
+        p.flush()
+    reported.wait()  # it waits
+    got = 0
+    while got < 3:
+        kept.wait(1)
+        with kept.changed:
+            got += sum(len(b) for b in kept.all)
+            kept.all.clear()
+    assert len(refused.all) == 3 and all(isinstance(e, tagbus.LimitExceeded) for e in reported.all)
+    s.close()
 
 
 def test_a_receiver_with_on_batch(bus):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages: published in each way, received in each way."""
 
-import asyncio
 import gc
 import select
 import threading
@@ -10,6 +9,7 @@ import pytest
 
 import tagbus
 from conftest import pair, take
+from tagbus._options import tag_set
 
 np = pytest.importorskip("numpy")
 
@@ -176,46 +176,6 @@ def test_fileno(bus):
     assert fd == s.fileno() and bytes(s.next(0)[0]) == b"x"
 
 
-def test_asyncio(bus):
-    p, s = pair(bus)
-
-    async def receive():
-        got = []
-        async for b in s:
-            got += [bytes(m) for m in b]
-            if len(got) == 3:
-                return got
-
-    async def both():
-        task = asyncio.ensure_future(receive())
-        for i in range(3):
-            await asyncio.sleep(0.01)
-            p.publish(0x100, b"%d" % i)
-            p.flush()
-        return await asyncio.wait_for(task, 10)
-
-    assert asyncio.run(both()) == [b"0", b"1", b"2"]
-
-
-def test_asyncio_ends(bus):
-    _, s = pair(bus)
-
-    async def receive():
-        async for _ in s:
-            pass
-        return True
-
-    async def both():
-        tasks = [asyncio.ensure_future(receive()) for _ in range(3)]
-        await asyncio.sleep(0.05)
-        tasks[0].cancel()  # a wait that is given up leaves the others
-        await asyncio.sleep(0)
-        s.close()
-        return await asyncio.wait_for(asyncio.gather(*tasks[1:]), 10)
-
-    assert asyncio.run(both()) == [True, True]
-
-
 def test_add_and_remove(bus):
     p, s = pair(bus, tags="0x100-0x103")
     p.add(0x200)
@@ -285,3 +245,17 @@ def test_sender_receiver_and_requests(bus):
             assert q.stats()
     t.join(10)
     assert not t.is_alive() and handled[:2] == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    "tags, text",
+    [
+        (range(1 << 64), "0x0-0xffffffffffffffff"),
+        (range((1 << 64) - 1, -1, -1), "0x0-0xffffffffffffffff"),
+        (range(9, 3, -1), "0x4-0x9"),
+        (range(3, 4), "0x3-0x3"),
+        (range(1, 9, 3), "0x1,0x4,0x7"),
+    ],
+)
+def test_a_range_of_tags_is_not_walked(tags, text):
+    assert tag_set(tags) == text
