@@ -17,8 +17,12 @@ except ImportError:
 def _whole(name: str, values: Any, most: int) -> Any:
     """Return whole numbers as numpy has them; it would cut what does not fit."""
     array = np.asarray(values)
-    if array.dtype.kind not in "iub" and not (array.dtype.kind == "O" and array.ndim == 0):
-        raise TypeError(f"{name}: got {array.dtype}, want whole numbers")
+    if array.dtype.kind not in "iub":
+        given = array.dtype
+        if not isinstance(values, np.ndarray):  # of whole numbers on both sides of 2**63 numpy makes floats
+            array = np.array(values, object)
+        if array.dtype.kind != "O" or not all(isinstance(x, (int, np.integer)) for x in array.flat):
+            raise TypeError(f"{name}: got {given}, want whole numbers")
     if array.size and not (0 <= int(array.min()) and int(array.max()) <= most):
         raise OverflowError(f"{name}: got {int(array.min())} to {int(array.max())}, want 0 to {most:#x}")
     return array

@@ -8,9 +8,10 @@ import types
 import pytest
 
 import tagbus
-from tagbus import _publisher as sending, _waiting
-from tagbus._lib import load
 from conftest import Seen, catch, pair, take
+from tagbus import _publisher as sending
+from tagbus import _waiting
+from tagbus._lib import load
 
 np = pytest.importorskip("numpy")
 
@@ -124,6 +125,10 @@ def test_publish_batch_of_what_fails(bus):
         (1 << 64, [[1]], 0, OverflowError),
         (0x100, [[1]], 256, OverflowError),
         ([0x100, -1], [[1], [2]], 0, OverflowError),
+        ([1 << 63, -1], [[1], [2]], 0, OverflowError),
+        ([1 << 64, 1], [[1], [2]], 0, OverflowError),
+        ([1 << 63, 1.5], [[1], [2]], 0, TypeError),
+        ([1 << 63, "1"], [[1], [2]], 0, TypeError),
         (1.5, [[1]], 0, TypeError),
         ([0x100] * 3, [[1], [2]], 0, ValueError),
     ],
@@ -141,8 +146,9 @@ def test_tags_of_a_writer_and_an_array_have_64_bits(bus):
     with p.writer() as w:
         w.add(top, b"a"), w.add(1, b"b")
     p.publish_array(np.array([top, 1], np.uint64), [[1], [2]])
+    p.publish_array([1, top], [[1], [2]])  # of these numpy makes floats
     p.flush()
-    assert [m.tag for b in take(s, 4) for m in b] == [top, 1, top, 1]
+    assert [m.tag for b in take(s, 6) for m in b] == [top, 1, top, 1, 1, top]
 
 
 def test_the_end_of_a_bus_drains_each(folder, monkeypatch):
