@@ -130,7 +130,7 @@ class Bus(Handle):
           on_end: called once after the last on_batch, with None, or with the
             Error that has ended the subscription.
           events: called with each Event on the same thread; "raise" to have
-            next raise Gap, Refused and Vanished; or None.
+            next raise Gap, Refused and Vanished, without on_batch; or None.
         Options: those of subscriber, and policy, backlog, replay, duplicates, timeout.
         """
         mine, others = split(options)
@@ -157,7 +157,7 @@ class Bus(Handle):
         Options: those of subscribe, and listen, advertise.
         """
         listener = self._listens(events)
-        calls = handler(on_batch, on_end, listener)
+        calls = handler(on_batch, on_end, listener, own=True)
         set_, more = encode("tags", tag_set(tags)), words(options)
         batch, end, user = functions(calls)
         if calls is None:

@@ -56,6 +56,7 @@ class Listener:
             raise ValueError(f'events: got {events!r}, want a callable, "raise" or None')
         self._call = events if callable(events) else None
         self.active = events is not None
+        self.raises = self.active and self._call is None
         self.waiting: Deque[_errors.Error] = collections.deque()
         self.wake: List[Callable[[], None]] = []
         self.c: Any = ffi.NULL

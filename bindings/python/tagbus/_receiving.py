@@ -93,13 +93,21 @@ class Handler:
             self._forget()
 
 
-def handler(on_batch: Optional[OnBatch], on_end: Optional[OnEnd], listener: Optional[Listener] = None) -> Optional[Handler]:
-    """Return what gets the batches; None: they are queued for next."""
+def handler(
+    on_batch: Optional[OnBatch], on_end: Optional[OnEnd], events: Optional[Listener], own: bool = False
+) -> Optional[Handler]:
+    """Return what gets the batches; None: they are queued for next.
+
+    Args:
+      own: it gets the events, too.
+    """
     if on_batch is None:
         if on_end is not None:
             raise ValueError("on_end is given without on_batch: next raises End")
         return None
-    return Handler(on_batch, on_end, listener)
+    if events is not None and events.raises:
+        raise ValueError('events is "raise", which has next raise them, and on_batch is there instead: give events a callable')
+    return Handler(on_batch, on_end, events if own else None)
 
 
 def functions(h: Optional[Handler]) -> Any:

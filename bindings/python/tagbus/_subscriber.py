@@ -179,7 +179,7 @@ class Subscriber(Known):
     def _subscribe(
         self, tags: Tags, on_batch: Optional[OnBatch], on_end: Optional[OnEnd], options: Mapping[str, Any], owned: bool
     ) -> "Subscription":
-        calls = handler(on_batch, on_end)
+        calls = handler(on_batch, on_end, self._listener)
         set_, more = encode("tags", tag_set(tags)), words(options)
         h = opened(lambda: load().tagbus_subscribe(self._h, set_, more, *functions(calls)), Subscription._closer)
         sub = Subscription(h, self, owned, calls)

@@ -211,3 +211,13 @@ def test_a_batch_that_an_interrupt_meets_comes_again(bus, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             s.next(30)
     assert bytes(s.next(0)[0]) == b"kept"
+
+
+def test_on_batch_takes_no_events_that_are_raised(bus):
+    """None of its calls would raise them, and they would wait for ever."""
+    with bus.subscriber(events="raise") as s:
+        for call in (lambda: s.subscribe(1, on_batch=print), lambda: bus.subscribe(1, on_batch=print, events="raise"),
+                     lambda: bus.receiver(1, on_batch=print, events="raise")):  # fmt: skip
+            with pytest.raises(ValueError, match="events"):
+                call()
+        s.subscribe(1).close()

@@ -49,8 +49,9 @@ type post struct {
 
 	mu      sync.Mutex
 	queue   []Work
-	gaps    map[gapKey]int // where in queue; nil: none was noted
-	events  int            // in queue
+	taken   uint64            // how many were in queue before its first one
+	gaps    map[gapKey]uint64 // the number of the one that waits, from the first that ever was in queue on
+	events  int               // in queue
 	dropped uint64
 	fn      uintptr // of events
 	user    uintptr
@@ -64,6 +65,8 @@ type gapKey struct {
 	tag  tags.Tag
 	err  error
 }
+
+func keyOf(e bus.Event) gapKey { return gapKey{e.Peer, e.Tag, e.Err} }
 
 // add adds work. It returns false if the thread has been told to end.
 func (p *post) add(w Work) bool {
@@ -87,15 +90,15 @@ func (p *post) event(e bus.Event) {
 		return
 	}
 	if e.Kind == bus.Gap && p.events >= mergeFrom {
-		key := gapKey{e.Peer, e.Tag, e.Err}
+		key := keyOf(e)
 		if i, ok := p.gaps[key]; ok {
-			p.queue[i].Event.Count += e.Count
+			p.queue[i-p.taken].Event.Count += e.Count
 			return
 		}
 		if p.gaps == nil {
-			p.gaps = make(map[gapKey]int)
+			p.gaps = make(map[gapKey]uint64)
 		}
-		p.gaps[key] = len(p.queue)
+		p.gaps[key] = p.taken + uint64(len(p.queue))
 	} else if e.Kind != bus.Gap && p.events >= mostEvents {
 		p.dropped++
 		return
@@ -121,16 +124,12 @@ func (p *post) take(items []Work) int {
 	defer p.mu.Unlock()
 	n := copy(items, p.queue)
 	for i := range items[:n] {
-		if items[i].Kind == WorkEvent {
-			p.events--
-		}
+		p.forget(&items[i], p.taken+uint64(i))
 	}
 	clear(p.queue[:n])
+	p.taken += uint64(n)
 	if p.queue = p.queue[n:]; len(p.queue) == 0 {
-		p.queue = nil
-	}
-	if n > 0 {
-		p.gaps = nil // the places have changed
+		p.queue, p.gaps = nil, nil
 	}
 	if p.dropped > 0 && n < len(items) && !p.quit {
 		items[n] = Work{Kind: WorkEvent, Fn: p.fn, User: p.user, Event: bus.Event{Kind: bus.Problem, Err: &bus.EventsDroppedError{Events: p.dropped}}}
@@ -153,6 +152,20 @@ func (p *post) take(items []Work) int {
 		}
 	}
 	return n
+}
+
+// forget notes that work is taken, which had a number. mu is held.
+func (p *post) forget(w *Work, number uint64) {
+	if w.Kind != WorkEvent {
+		return
+	}
+	p.events--
+	if w.Event.Kind != bus.Gap {
+		return
+	}
+	if key := keyOf(w.Event); p.gaps[key] == number {
+		delete(p.gaps, key)
+	}
 }
 
 // work returns the next callback of a subscription, and whether there may be more. post.mu is held.
