@@ -54,7 +54,7 @@ var table = []rule{
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"internal/stuck", "cmd/internal/cli", "cmd/internal/manual", "cmd/internal/pagefiles", "cmd/internal/publish", "cmd/internal/service", "cmd/internal/subscribe", "cmd/internal/tagbus", "cmd/internal/units"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"access", "acl", "identity", "internal/headroom", "internal/fileflags", "internal/filewatch", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"access", "acl", "identity", "internal/headroom", "internal/fileflags", "internal/filewatch", "internal/flock", "internal/payload", "internal/sanitize", "internal/stuck", "internal/build", "internal/backoff", "internal/signals", "internal/sizelimit", "internal/stream", "internal/syserror", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/sys/unix", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -245,7 +245,8 @@ var table = []rule{
 	{"internal/validate", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/backoff", "when something is said again depends on nothing", nil},
 	{"internal/sizelimit", "which limit a file exceeds is asked of the system", []string{"golang.org/x/sys/unix"}},
-	{"internal/stream", "that a reader has gone does not depend on what was written", []string{"internal/sizelimit", "internal/stuck", "golang.org/x/term"}},
+	{"internal/stream", "that a reader has gone does not depend on what was written", []string{"internal/sizelimit", "internal/stuck", "internal/syserror", "golang.org/x/term"}},
+	{"internal/syserror", "what an error of the system means depends on nothing", nil},
 	{"internal/signals", "how a program ends does not depend on what it does", nil},
 	{"internal/flock", "a lock is asked of the system", nil},
 	{"internal/payload", "what is in a payload is said by a file, whatever becomes of the message", []string{"internal/sanitize", "internal/stuck", "tags"}},

@@ -19,6 +19,7 @@ import (
 
 	"tagbus/internal/sizelimit"
 	"tagbus/internal/stuck"
+	"tagbus/internal/syserror"
 )
 
 // File returns the file that a stream is, or that is behind it; nil: none is.
@@ -43,7 +44,7 @@ func IsTerminal(stream any) bool {
 // Gone reports whether err, of a write to a stream, is that its reader has gone.
 func Gone(stream any, err error) bool {
 	switch {
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+	case syserror.ReaderGone(err), errors.Is(err, io.ErrClosedPipe):
 		return true
 	case errors.Is(err, syscall.EIO):
 		f := File(stream)
@@ -97,8 +98,7 @@ func (o *Output) see(n int, err error) (int, error) {
 
 // explain adds what to do about a file that takes no more, as standard output may be.
 func explain(err error) error {
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	if full && !errors.As(err, new(*fullError)) { // else an output behind this one has said it
+	if syserror.DiskFull(err) && !errors.As(err, new(*fullError)) { // else an output behind this one has said it
 		return &fullError{err}
 	}
 	return sizelimit.Explain(err)

@@ -10,6 +10,7 @@ import (
 
 	"tagbus/internal/sizelimit"
 	"tagbus/internal/stuck"
+	"tagbus/internal/syserror"
 )
 
 // FileError returns an error of a file in the words of a person: with the name that the file
@@ -22,7 +23,7 @@ func FileError(name string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EFBIG):
 		return sizelimit.Explain(err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case syserror.DiskFull(err):
 		return fmt.Errorf("%w: make room, or choose a file elsewhere", err)
 	}
 	return err
