@@ -78,8 +78,8 @@ func TestVerify_tagsOfEventsAreBounded(t *testing.T) {
 func TestReport_textsAreShort(t *testing.T) {
 	long := strings.Repeat("it broke ", 100_000)
 	b := file(t, recording.Header{}, recording.Config{Codec: recording.Zstd},
-		event(0, recording.Event{Kind: recording.Lost, Peer: alice, Text: long}),
-		event(1, recording.Event{Kind: recording.Lost, Peer: bob, Text: "short"}),
+		event(0, recording.Event{Kind: recording.Ended, Peer: alice, Text: long}),
+		event(1, recording.Event{Kind: recording.Ended, Peer: bob, Text: "short"}),
 		event(2, recording.Event{Kind: recording.Stopped, Failed: true, Text: long}))
 	report, err := recording.Verify(open(t, b))
 	must(t, err)

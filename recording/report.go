@@ -35,12 +35,12 @@ type FileReport struct {
 type PublisherReport struct {
 	Peer *bus.Peer // as it was seen last; nil: messages had none
 
-	// State is the kind of its last event other than Gap and Position: Joined, Lost,
-	// Ended or Vanished; 0: there was none.
+	// State is the kind of its last event other than Gap and Position: Joined, Lost (which
+	// counts behind Joined alone), Ended or Vanished; 0: there was none.
 	State    EventKind
 	Failed   bool   // Ended because something failed there
 	Text     string // of that event, 256 bytes at most
-	Vanished int    // how often it has
+	Vanished int    // how often it has, since it has joined last
 }
 
 // SeriesReport is what became of the messages of one tag from one publisher.

@@ -107,12 +107,16 @@ func (v *verifier) event(e *Event) {
 		v.series.gap(v.publishers.number(e.Peer), e.Tag, e.Cause, e.Count)
 	case Joined, Lost, Ended, Vanished:
 		p := v.publishers.of(e.Peer)
-		if p.State == Ended && e.Kind == Lost {
-			break // everything was there before
+		if e.Kind == Lost && p.State != Joined && p.State != Lost {
+			break // it had acknowledged nothing, or has ended: nothing more was to come
 		}
 		p.State, p.Failed, p.Text = e.Kind, e.Failed, sanitize.Cut(e.Text, mostPublisherText)
-		if e.Kind == Vanished {
+		switch e.Kind {
+		case Joined: // what was missed until then is recorded, as lost
+			p.Vanished = 0
+		case Vanished:
 			p.Vanished++
+		default:
 		}
 	case Stopped:
 		stopped := *e

@@ -20,7 +20,7 @@ type account struct {
 	first    time.Time
 	last     time.Time        // first and last are those of the messages
 	losses   recording.Losses // that the recording names
-	vanished uint64           // publishers, whose last messages may be missing
+	gone     map[string]bool  // publishers that have vanished, whose last messages may be missing, by instance
 	broken   uint64           // blocks that cannot be read
 }
 
@@ -34,6 +34,10 @@ func (a *account) message(m *recording.Message) {
 }
 
 func (a *account) event(e *recording.Event) {
+	instance := ""
+	if e.Peer != nil {
+		instance = e.Peer.Instance
+	}
 	switch e.Kind {
 	case recording.Gap:
 		cause := e.Cause
@@ -42,12 +46,20 @@ func (a *account) event(e *recording.Event) {
 		}
 		a.losses[cause] += e.Count
 	case recording.Vanished:
-		a.vanished++
+		if a.gone == nil {
+			a.gone = make(map[string]bool)
+		}
+		a.gone[instance] = true
+	case recording.Joined: // it is back
+		delete(a.gone, instance)
 	default: // no messages are missing
 	}
 }
 
 func (a *account) damage() { a.broken++ }
+
+// vanished returns how many publishers have vanished and have not come back.
+func (a *account) vanished() uint64 { return uint64(len(a.gone)) }
 
 // holes says what was missing when the recording was made; empty: nothing.
 func (a *account) holes() string {
@@ -60,8 +72,8 @@ func (a *account) holes() string {
 	if n := a.losses[recording.CauseLeftOut]; n > 0 {
 		parts = append(parts, units.FormatNumber(n, "message")+" left out by its policy")
 	}
-	if a.vanished > 0 {
-		parts = append(parts, fmt.Sprintf("%s vanished", units.FormatNumber(a.vanished, "publisher")))
+	if n := a.vanished(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s vanished", units.FormatNumber(n, "publisher")))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -20,3 +20,16 @@ func TestACauseOfANewerVersion(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestAPublisherThatCameBack is none of those whose last messages may be missing.
+func TestAPublisherThatCameBack(t *testing.T) {
+	var a account
+	for _, e := range []recording.Event{
+		{Kind: recording.Vanished, Peer: alice}, {Kind: recording.Vanished, Peer: bob}, {Kind: recording.Joined, Peer: alice}, {Kind: recording.Vanished},
+	} {
+		a.event(&e)
+	}
+	if got, want := a.holes(), "2 publishers vanished"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -88,7 +88,7 @@ func (r *run) summary() summary {
 	}
 	s.Recorded = recorded{
 		Messages: r.found.messages, Publishers: r.publishers, LeftOut: r.found.losses[recording.CauseLeftOut],
-		Lost: r.found.losses.Lost(), Vanished: r.found.vanished, Broken: r.damages.count(), Whole: r.damages.count() == 0 && len(r.flaws) == 0,
+		Lost: r.found.losses.Lost(), Vanished: r.found.vanished(), Broken: r.damages.count(), Whole: r.damages.count() == 0 && len(r.flaws) == 0,
 	}
 	s.Recorded.Tags, _ = r.tags.Count()
 	if r.publisher != nil {
