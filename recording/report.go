@@ -135,7 +135,7 @@ func (r *Report) reasons() (why []string) {
 	for i := range r.Files {
 		r.Files[i].reasons(add)
 	}
-	r.partReasons(add)
+	why = append(why, r.PartReasons()...)
 	t := r.Total()
 	if n := t.Lost.Lost(); n > 0 {
 		lost := t.Lost
@@ -190,12 +190,12 @@ func (f *FileReport) reasons(add func(string, ...any)) {
 	}
 }
 
-// partReasons adds which parts are missing.
-func (r *Report) partReasons(add func(string, ...any)) {
+// PartReasons returns those of Reasons that are about the parts: which are missing, or there twice.
+func (r *Report) PartReasons() (why []string) {
 	if len(r.Files) == 0 {
-		add("there is no file")
-		return
+		return []string{"there is no file"}
 	}
+	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	next := uint64(0)
 	for i := range r.Files {
 		part := uint64(r.Files[i].Part)
@@ -212,6 +212,7 @@ func (r *Report) partReasons(add func(string, ...any)) {
 	if r.Files[len(r.Files)-1].Continues {
 		add("part %d is missing", next)
 	}
+	return why
 }
 
 func peerName(p *bus.Peer) string {

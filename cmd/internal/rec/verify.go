@@ -163,7 +163,7 @@ func advice(r *recording.Report) (lines []string) {
 			add("%s is damaged: copy it again from where it was recorded, and check the disk; tagbus rec cut takes over all that can be read", f.File)
 		}
 	}
-	if slices.ContainsFunc(r.Reasons, func(why string) bool { return strings.HasPrefix(why, "part") }) {
+	if len(r.PartReasons()) > 0 {
 		add("give all parts of the recording, each once: %s", partsText(r))
 	}
 	t := r.Total()

@@ -58,6 +58,12 @@ func TestVerifySaysWhatToDo(t *testing.T) {
 	b.says("verify damaged.tbr", 1, "1 block cannot be read", "-> damaged.tbr is damaged: copy it again")
 	b.record("broke.tbr", header(4), join(msgs(0, alice, 1, 1, 5), gap(60, alice, 1, 3, recording.CauseConnection), stop(70))...)
 	b.says("verify broke.tbr", 1, "-> connections broke")
+	b.record("part1", header(5), simple()...)
+	b.change("part1", damageBlock(2))
+	t.Chdir(b.dir)
+	if got := b.says("verify part1", 1, "part1: 1 block cannot be read"); strings.Contains(got.out, "give all parts") {
+		t.Errorf("got %s, want no word of parts: there is one, whatever its name", got.out)
+	}
 	must(t, os.WriteFile(b.path("other.tbr"), []byte("another file, which is no recording at all, and long enough"), 0o600))
 	b.says("verify other.tbr", 2, "not a recording")
 }
