@@ -14,6 +14,7 @@ import (
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/sanitize"
 	"tagbus/recording"
+	"tagbus/tags"
 )
 
 // Cut is the command line of cut.
@@ -88,16 +89,17 @@ type cutter struct {
 	out    *output
 	damage *damage
 
-	begun    map[infoKey]bool // the recording says where they begin
-	named    int64            // tags that events alone may still name
-	peer     *bus.Peer        // of the last message
-	relevant map[string]bool  // publishers that have something of the cut, by instance
-	stopped  bool             // by an event of the recording
+	begun    map[infoKey]bool    // the recording says where they begin
+	named    int64               // tags that events alone may still name
+	before   map[string]tags.Set // that publishers had when it begins, by instance
+	peer     *bus.Peer           // of the last message
+	relevant map[string]bool     // publishers that have something of the cut, by instance
+	stopped  bool                // by an event of the recording
 	why      missing
 }
 
 func newCutter(rs recording.Readers, q recording.Query, out *output, d *damage) *cutter {
-	return &cutter{rs: rs, q: q, out: out, damage: d, begun: make(map[infoKey]bool), relevant: make(map[string]bool), named: mostEventTags(rs)}
+	return &cutter{rs: rs, q: q, out: out, damage: d, begun: make(map[infoKey]bool), before: make(map[string]tags.Set), relevant: make(map[string]bool), named: mostEventTags(rs)}
 }
 
 // run writes the records of the cut.
@@ -164,6 +166,9 @@ func (k *cutter) event(e *recording.Event) error {
 	switch e.Kind {
 	case recording.Position:
 		if key := (infoKey{instance, e.Tag}); !k.begun[key] {
+			if k.before[instance].Contains(e.Tag) {
+				return nil // it is of messages in front of the cut, too: the first one in it says where it begins
+			}
 			if k.named--; k.named < 0 {
 				return errEventTags
 			}

@@ -75,6 +75,7 @@ func (k *cutter) recordPresent(all []*present) (err error) {
 	slices.SortFunc(all, func(a, b *present) int { return cmp.Compare(a.order, b.order) })
 	for _, p := range all {
 		p.joined.Tags = p.tags.all()
+		k.before[p.joined.Peer.Instance] = p.joined.Tags
 		for _, event := range []*recording.Event{p.joined, p.lost} {
 			if event == nil {
 				continue
