@@ -127,6 +127,21 @@ func TestCutBetweenMessagesAndTheirPosition(t *testing.T) {
 	}
 }
 
+// TestABlockThatIsReadTwiceIsNamedOnce: its events across --from for the cut, its table and its events for info.
+func TestABlockThatIsReadTwiceIsNamedOnce(t *testing.T) {
+	b := newBed(t)
+	b.record("a.tbr", header(1), simple()...)
+	b.change("a.tbr", damageBlock(0))
+	for _, line := range []string{"cut a.tbr --from +30ms --out b.tbr", "info a.tbr"} {
+		if got := b.says(line, 1, "block 0 at offset"); strings.Count(got.err, "it is passed over") != 1 {
+			t.Errorf("%s: got\n%swant it once", line, got.err)
+		}
+	}
+	if r := rectest.Verify(b, b.path("b.tbr")); !strings.Contains(strings.Join(r.Reasons, "\n"), "1 block could not be read") {
+		t.Errorf("got %v, want one block", r)
+	}
+}
+
 func TestCutOfParts(t *testing.T) {
 	b := newBed(t)
 	h := header(1)

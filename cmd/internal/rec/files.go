@@ -58,8 +58,15 @@ const maxDamage = 20
 type damage struct {
 	to       io.Writer
 	blocks   uint64
-	notWhole bool // more is missing, and was said
-	absent   bool // there is no message of what was asked for
+	known    map[blockOf]struct{} // those: each counts once, however often it is read
+	notWhole bool                 // more is missing, and was said
+	absent   bool                 // there is no message of what was asked for
+}
+
+// blockOf is a block of a file.
+type blockOf struct {
+	file   string
+	number int
 }
 
 // add names what an iteration could not read. An error of another kind is returned.
@@ -68,6 +75,14 @@ func (d *damage) add(err error) error {
 	if !errors.As(err, &broken) {
 		return err
 	}
+	block := blockOf{broken.File, broken.Block}
+	if _, known := d.known[block]; known {
+		return nil
+	}
+	if d.known == nil {
+		d.known = make(map[blockOf]struct{})
+	}
+	d.known[block] = struct{}{}
 	if d.blocks++; d.blocks <= maxDamage {
 		fmt.Fprintf(d.to, "%s: it is passed over\n", cli.Text(err))
 	}
