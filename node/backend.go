@@ -117,6 +117,18 @@ func suitEachOther(names []string) error {
 	return nil
 }
 
+// tcp returns the configuration of the backends tcp and tls.
+func (c Config) tcp() tcp.Config {
+	c.TCP.UserTimeout = cmp.Or(c.TCP.UserTimeout, -1)
+	c.TCP.MaxEndpoints = cmp.Or(c.TCP.MaxEndpoints, maxConnections)
+	c.TCP.TLS = c.TLS
+	return c.TCP
+}
+
+// maxConnections is the default of TCP.MaxEndpoints, the most that it may be: how many there are is for the limits of
+// publishers and receivers, which know connections that do nothing from those that do, and end the former.
+const maxConnections = 1 << 20
+
 // part returns the opener of one backend.
 //
 // Errors: ErrUnknownBackend, bus.ErrInvalidConfig, netio.ErrInvalidConfig, wrapped.
@@ -130,11 +142,7 @@ func (c Config) part(name string, loop *reactor.EventLoop, workers []*reactor.Ev
 		}
 		return shm.Opener(loop, c.SHM), errors.Join(c.SHM.Validate(), suits(c.SHM.Config))
 	case name == "tcp" || name == "tls":
-		if c.TCP.UserTimeout == 0 {
-			c.TCP.UserTimeout = -1
-		}
-		c.TCP.TLS = c.TLS
-		return tcp.OpenerOn(loop, workers, c.TCP), suits(c.TCP.Config)
+		return tcp.OpenerOn(loop, workers, c.tcp()), suits(c.TCP.Config)
 	case kind == "rdma":
 		if one && device == "" {
 			return nil, fmt.Errorf("%w: got %q, want a device behind the @, as publisher --fabrics shows them", ErrUnknownBackend, name)

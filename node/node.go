@@ -89,10 +89,12 @@ type Config struct {
 	// for all of them, and its OnPanic and OnStall may be called by several at once.
 	Loops int
 
-	// TCP tunes the backends tcp and tls, except its own TLS, which TLS replaces. Its default here differs in one value:
+	// TCP tunes the backends tcp and tls, except its own TLS, which TLS replaces. Its default here differs in two values:
 	// UserTimeout is off, because it would cut off a subscriber that lives and does
 	// not read, for which the policy block waits. The heartbeats of the bus find
-	// dead subscribers; set a UserTimeout if they are switched off.
+	// dead subscribers; set a UserTimeout if they are switched off. MaxEndpoints is 1,048,576, so that
+	// the limits of publishers and receivers bind, as MaxSubscribers: beyond one of theirs a connection that does
+	// nothing gives way, and beyond that of a backend each that comes.
 	TCP tcp.Config
 
 	// SHM tunes the backend shm, except its own TLS, which TLS replaces. Processes that are to share memory have the same Folder in it.

@@ -72,7 +72,7 @@ type Config struct {
 	ReceiveBuffers int
 
 	// MaxEndpoints is the largest number of accepted connections. Further ones
-	// are refused and counted in Stats.AcceptShed. Default 4,096.
+	// are refused, counted in Stats.AcceptShed and logged. Each has its own buffers. Default 4,096.
 	MaxEndpoints int
 
 	// Logger gets warnings about what is counted but has no callback. Default:

@@ -112,7 +112,7 @@ func (h *hub) asked(f frame, rest []byte) {
 	switch {
 	case l == nil || l.IsClosed():
 	case int(b.siblings.accepted.Load()) >= b.config.MaxEndpoints:
-		b.Counters.AcceptShed.Add(1)
+		b.shed(b.addrOf([]byte(from.raw)))
 	default:
 		e, err := l.acceptBond(peer, f.value, from.raw)
 		if err == nil {

@@ -154,7 +154,7 @@ func (l *listenEndpoint) onEvent(ev *fi.Event) {
 	case !ok:
 		b.Counters.BadMessages.Add(1)
 	case int(b.siblings.accepted.Load()) >= b.config.MaxEndpoints:
-		b.Counters.AcceptShed.Add(1)
+		b.shed(ev.Info.RemoteAddr())
 	default:
 		b.siblings.assign(l, ev.Info, peer)
 		return

@@ -5,6 +5,7 @@
 package rdma
 
 import (
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -39,6 +40,12 @@ func (r *refusals) refused(log *slog.Logger, now time.Time, remote netip.AddrPor
 	log.Warn("rdma: cannot serve an accepted connection; those that follow are only counted",
 		"remote", remote, "err", err, "row", r.row, "before", r.silent)
 	r.report, r.silent = 10*r.report, 0
+}
+
+// shed counts a connection for which there is no place, and logs it: its peer hears no reason.
+func (b *backend) shed(remote netip.AddrPort) {
+	b.Counters.AcceptShed.Add(1)
+	b.refusals.refused(b.config.Logger, time.Now(), remote, fmt.Errorf("MaxEndpoints is %d, and there are as many accepted connections", b.config.MaxEndpoints))
 }
 
 // served ends the row.

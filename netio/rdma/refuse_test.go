@@ -8,9 +8,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -136,7 +138,8 @@ func TestBackend_OpenEndpoint_refusesAStrangerThatAccepts(t *testing.T) {
 }
 
 func TestListenEndpoint_refusesTooManyConnections(t *testing.T) {
-	s := serve(t, newWatcher(), rdma.Config{MaxEndpoints: 2}, netio.Params{})
+	var log lockedBuffer
+	s := serve(t, newWatcher(), rdma.Config{MaxEndpoints: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))}, netio.Params{})
 	for range 2 {
 		s.dial(t, newWatcher(), rdma.Config{}, netio.Params{})
 	}
@@ -150,6 +153,9 @@ func TestListenEndpoint_refusesTooManyConnections(t *testing.T) {
 	}
 	if got := s.b.Stats().AcceptShed; got != 1 {
 		t.Errorf("Stats.AcceptShed: got %d, want 1", got)
+	}
+	if got := log.String(); !strings.Contains(got, "MaxEndpoints is 2") {
+		t.Errorf("log: got %q, want a line with the limit", got)
 	}
 }
 

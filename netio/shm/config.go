@@ -90,7 +90,7 @@ type Config struct {
 	ArenaBytes int
 
 	// MaxEndpoints is the largest number of accepted connections, up to 60,000. Further
-	// ones are closed at once and counted in Stats.AcceptShed. Each has a segment, 4 KiB,
+	// ones are closed at once, counted in Stats.AcceptShed and logged. Each has a segment, 4 KiB,
 	// 64 bytes for each of RingSlots, and ArenaBytes, which the system commits. Default 1,024.
 	MaxEndpoints int
 

@@ -171,3 +171,8 @@ func SetBootID(t *testing.T, id [16]byte) {
 	bootID = func() [16]byte { return id }
 	t.Cleanup(func() { bootID = before })
 }
+
+// DismissForMemory does what follows when a connection has no memory. Threads: the loop.
+func DismissForMemory(l netio.ListenEndpoint) {
+	l.(*listenEndpoint).tellDismissed(&endpoint{}, netio.ErrNoMemory)
+}

@@ -36,7 +36,8 @@ type listenEndpoint struct {
 	registration *reactor.Registration
 	resting      alarm.Alarm // set while the system cannot give us descriptors
 	accepting    trouble.Trouble
-	dismissed    trouble.Trouble // of connections with certificates
+	dismissed    trouble.Trouble // of connections with certificates, or for want of memory
+	crowds       trouble.Trouble // of room
 }
 
 // randomPort returns one of the ports that are chosen.
@@ -160,11 +161,14 @@ func errnoOf(err error) (errno unix.Errno) {
 func (l *listenEndpoint) adopt(fd int) {
 	b := l.backend
 	if b.accepted >= b.config.MaxEndpoints {
+		l.tellCrowded()
 		b.Counters.AcceptShed.Add(1)
 		if !b.displaceStranger() {
 			closeSocket(fd)
 			return
 		}
+	} else if failed, lasted, tell := l.crowds.End(); tell {
+		b.config.Logger.Info("shm: there is room for connections again", "addr", l.Address, "failed", failed, "after", lasted)
 	}
 	e, err := b.newAccepted(l, fd)
 	if err != nil {
@@ -183,25 +187,6 @@ func (l *listenEndpoint) adopt(fd int) {
 	if b.strangers.Len() > b.config.maxStrangers() {
 		b.Counters.AcceptShed.Add(1)
 		b.displaceStranger()
-	}
-}
-
-// tellDismissed logs why a connection was dismissed. Without TLS nothing but a broken program causes that.
-func (l *listenEndpoint) tellDismissed(e *endpoint, err error) {
-	log, failed := l.backend.config.Logger.Debug, uint64(1)
-	if l.backend.config.TLS != nil {
-		var tell bool
-		if failed, tell = l.dismissed.Fail(); tell {
-			log = l.backend.config.Logger.Warn
-		}
-	}
-	log("shm: an accepted connection was dismissed", "addr", l.Address, "pid", e.credentials.Pid, "uid", e.credentials.Uid, "failed", failed, "err", err)
-}
-
-// tellLetIn logs that connections are let in again, if a failure was logged.
-func (l *listenEndpoint) tellLetIn() {
-	if failed, lasted, tell := l.dismissed.End(); tell {
-		l.backend.config.Logger.Info("shm: accepted connections are let in again", "addr", l.Address, "failed", failed, "after", lasted)
 	}
 }
 

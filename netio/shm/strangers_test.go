@@ -5,8 +5,12 @@
 package shm_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -165,16 +169,48 @@ func TestStrangersDisplaceStrangers(t *testing.T) {
 
 // TestTooManyEndpoints: the limit is for those that are in order, too.
 func TestTooManyEndpoints(t *testing.T) {
-	s := serve(t, shm.Config{MaxEndpoints: 1}, netio.Params{})
+	var log lockedBuffer
+	s := serve(t, shm.Config{MaxEndpoints: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}, netio.Params{})
 	first, _ := s.greet(t)
 	second := s.connect(t)
 	if err := second.Greet(); err == nil {
 		t.Errorf("a connection beyond the limit: got accepted, want it closed")
+	}
+	if got := log.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, " MaxEndpoints=1 failed=1") {
+		t.Errorf("log: got %q, want one line with the limit", got)
 	}
 	first.Final(0)
 	next(t, "OnConnectionClosed", s.Closed)
 	s.isWell(t)
 	if got := s.b.Stats().AcceptShed; got != 1 {
 		t.Errorf("Stats.AcceptShed: got %d, want 1", got)
+	}
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// TestConnectionWithoutMemory: its peer goes by another transport, and the log says why.
+func TestConnectionWithoutMemory(t *testing.T) {
+	var log lockedBuffer
+	s := serve(t, shm.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, netio.Params{})
+	onLoop(t, s.b.Loop(), func() { shm.DismissForMemory(s.l) })
+	if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, netio.ErrNoMemory.Error()) {
+		t.Errorf("log: got %q, want a warning that there is no memory", got)
 	}
 }

@@ -35,6 +35,10 @@ const (
 	// descriptor, or the system no memory.
 	acceptPause = 100 * time.Millisecond
 
+	// maxStrangers is how many accepted connections may not have shown a certificate yet, whatever MaxEndpoints is. One
+	// more displaces the oldest.
+	maxStrangers = 16_384
+
 	// partialTimeout is how long a peer may stop in the middle of a message while its
 	// part lies in a shared receive buffer that others wait for. Then the connection
 	// ends with netio.ErrTimeout and counts as truncated. The time begins again with each
@@ -97,8 +101,8 @@ type Config struct {
 	// least 1 ms.
 	UserTimeout time.Duration
 
-	// MaxEndpoints is the largest number of accepted connections. Further ones
-	// are closed at once and counted in Stats.AcceptShed. Default 4,096.
+	// MaxEndpoints is the largest number of accepted connections, up to 1,048,576. Further ones
+	// are closed at once, counted in Stats.AcceptShed and logged. Memory is taken as they come. Default 4,096.
 	MaxEndpoints int
 
 	// TLS makes the backend that named "tls": all connections use TLS 1.3 with
@@ -113,6 +117,7 @@ type Config struct {
 	readBudget     int           // 0: it follows the load
 	acceptBudget   int           // default acceptBudget
 	acceptPause    time.Duration // default acceptPause
+	maxStrangers   int           // default maxStrangers
 	partialTimeout time.Duration // default partialTimeout; negative: never
 }
 
@@ -124,6 +129,7 @@ func (c Config) withDefaults() Config {
 	validate.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
 	validate.Default(&c.acceptBudget, acceptBudget)
 	validate.Default(&c.acceptPause, acceptPause)
+	validate.Default(&c.maxStrangers, maxStrangers)
 	validate.Default(&c.partialTimeout, partialTimeout)
 	if c.TLS != nil {
 		c.TLS = c.TLS.withDefaults()

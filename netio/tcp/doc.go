@@ -91,8 +91,8 @@
 //     to 1 MiB more. When all of them have moved 8 MiB, the loop looks for other events.
 //     See turn_budget.go.
 //   - More than Config.MaxEndpoints accepted connections, and those for which
-//     the process has no descriptor, are closed at once and counted in
-//     Stats.AcceptShed.
+//     the process has no descriptor, are closed at once, counted in
+//     Stats.AcceptShed and logged.
 //   - A silent peer is given up after Config.UserTimeout.
 //
 // The package is for Linux.

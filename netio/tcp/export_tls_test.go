@@ -25,12 +25,7 @@ func Handshakes(b netio.Backend) (busy, waiting, parked int) {
 }
 
 // Strangers returns how many accepted connections are not secure yet.
-func Strangers(b netio.Backend) int {
-	all := &b.(*backend).siblings.strangers
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	return all.list.Len()
-}
+func Strangers(b netio.Backend) int { return b.(*backend).siblings.strangers.count() }
 
 // SealedBytes returns how much of an endpoint is sealed and not sent.
 func SealedBytes(ep netio.Endpoint) int {

@@ -12,3 +12,9 @@ import (
 func SetClock(l netio.ListenEndpoint, now func() time.Time) {
 	l.(*listenEndpoint).trouble.Clock = now
 }
+
+// WithMaxStrangers returns c with a limit for connections that have not shown a certificate.
+func WithMaxStrangers(c Config, n int) Config {
+	c.maxStrangers = n
+	return c
+}

@@ -27,6 +27,7 @@ type listenEndpoint struct {
 	registration *reactor.Registration
 	resting      alarm.Alarm     // set while the system cannot give us descriptors
 	trouble      trouble.Trouble // of accepting
+	crowds       trouble.Trouble // of room
 }
 
 // Listen implements handover.Transport. On "[::]" it listens for IPv4 too; endpoints
@@ -142,14 +143,36 @@ func (l *listenEndpoint) scarce(errno unix.Errno) {
 // adopt makes an endpoint of an accepted connection.
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
-	if int(b.siblings.accepted.Load()) >= b.config.MaxEndpoints {
+	if limit, n := b.crowded(); limit != "" {
+		l.tellCrowded(limit, n)
 		b.Counters.AcceptShed.Add(1) // this one, or a stranger in its place
 		if !b.siblings.strangers.displace() {
 			_ = unix.Close(fd)
 			return
 		}
+	} else if failed, lasted, tell := l.crowds.End(); tell {
+		b.config.Logger.Info("tcp: there is room for connections again", "addr", l.Address, "failed", failed, "after", lasted)
 	}
 	b.siblings.assign(l, fd, remote)
+}
+
+// crowded returns the limit that leaves no room for one more accepted connection, by name; "": none does.
+func (b *backend) crowded() (limit string, n int) {
+	switch most := b.config.MaxEndpoints; {
+	case int(b.siblings.accepted.Load()) >= most:
+		return "MaxEndpoints", most
+	case b.siblings.strangers.count() >= b.config.maxStrangers:
+		return "without-certificate", b.config.maxStrangers
+	}
+	return "", 0
+}
+
+// tellCrowded logs that a connection is closed for a limit: its peer hears no reason.
+func (l *listenEndpoint) tellCrowded(limit string, n int) {
+	if failed, tell := l.crowds.Fail(); tell {
+		l.backend.config.Logger.Warn("tcp: there are as many accepted connections as may be: for each more one is closed",
+			"addr", l.Address, limit, n, "failed", failed)
+	}
 }
 
 // serve makes an endpoint of a connection that l has accepted.

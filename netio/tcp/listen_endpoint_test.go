@@ -4,10 +4,12 @@ package tcp_test
 
 import (
 	"errors"
+	"log/slog"
 	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -75,7 +77,8 @@ func TestListenEndpoint_wildcardServesBothProtocols(t *testing.T) {
 
 func TestListenEndpoint_closesTooManyConnections(t *testing.T) {
 	const limit = 3
-	s := serve(t, newWatcher(), tcp.Config{MaxEndpoints: limit}, netio.Params{})
+	var log lockedBuffer
+	s := serve(t, newWatcher(), tcp.Config{MaxEndpoints: limit, Logger: slog.New(slog.NewTextHandler(&log, nil))}, netio.Params{})
 	var eps []netio.Endpoint
 	for range limit {
 		_, ep := s.dialRaw(t)
@@ -91,12 +94,18 @@ func TestListenEndpoint_closesTooManyConnections(t *testing.T) {
 	if stats.Accepted != limit || stats.AcceptShed != 3 || len(s.Established) != 0 {
 		t.Errorf("Stats: got %d accepted and %d shed, want %d and 3", stats.Accepted, stats.AcceptShed, limit)
 	}
+	if got := log.String(); !strings.Contains(got, " MaxEndpoints=3 failed=1\n") {
+		t.Errorf("log: got %q, want a line with the limit", got)
+	}
 	// One that goes makes room for one.
 	if err := eps[0].Close(); err != nil {
 		t.Fatalf("Close: got error %v, want none", err)
 	}
 	next(t, "OnConnectionClosed", s.Closed)
 	s.dialRaw(t)
+	if got := log.String(); !strings.Contains(got, "level=INFO") || !strings.Contains(got, " failed=3 ") {
+		t.Errorf("log: got %q, want a line that there is room again, after 3", got)
+	}
 }
 
 // childOf runs a test in a process of its own, because it changes limits.

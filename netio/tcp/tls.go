@@ -51,7 +51,7 @@ type TLS struct {
 
 	// MaxHandshakes is how many handshakes of accepted connections are under way at
 	// once, and how many of dialled ones. Others wait in line, which is as long as
-	// Config.MaxEndpoints allows: beyond that, connections are closed and counted in
+	// Config.MaxEndpoints allows, and at most 16,384: beyond that, connections are closed and counted in
 	// Stats.AcceptShed. While others wait, one whose peer does not answer for 100 ms gives
 	// its place away and goes on beside the others, as one of at most 16 times as many. Of
 	// more accepted ones the one that waits for longest ends. Default 64.

@@ -37,6 +37,13 @@ func (all *strangers) remove(s *secure) {
 	}
 }
 
+// count returns how many there are.
+func (all *strangers) count() int {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.list.Len()
+}
+
 // displace ends the oldest stranger, and reports whether there was one that has had its
 // time.
 func (all *strangers) displace() bool {

@@ -76,9 +76,6 @@ func open(o load.Options, folder string) *node.Node {
 	if o.Secure {
 		cfg.Backend, cfg.Access = "tls", secured(o)
 	}
-	if o.Subscribers > tcp.DefaultMaxEndpoints {
-		cfg.TCP.MaxEndpoints = o.Subscribers
-	}
 	if o.Thread {
 		// The loop holds a processor of the runtime; the others share the rest.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
