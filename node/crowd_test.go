@@ -13,8 +13,8 @@ import (
 	"tagbus/tags"
 )
 
-// TestConfig_limitsOfTheBusBind: a backend closes what comes beyond its own limit, whoever it is, where a publisher ends
-// what does nothing.
+// TestConfig_limitsOfTheBusBind: a backend closes each connection beyond its own limit, where a publisher ends
+// those that do nothing.
 func TestConfig_limitsOfTheBusBind(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
