@@ -128,5 +128,6 @@ func (s *senderImpl) explain(tag tags.Tag, data []byte, err error) error {
 	return err
 }
 
-// Flush sends messages that wait for full pages or the flush interval. Blocks: never.
+// Flush sends messages that wait for full pages or the flush interval, as Publisher.Flush.
+// Blocks: never.
 func (handle *Sender) Flush() { senderOf(handle).pub.fan.Flush() }

@@ -16,15 +16,15 @@ const roomShare = 16
 //   - want: bytes of the page.
 func (n *Lane) hasRoom(need, want int64) bool { return n.shortOf(need, want) == 0 }
 
-// shortOf returns what a page lacks that may not be opened: CauseFull for room of the lane itself,
-// or CauseMemory. 0: it may (hasRoom).
+// shortOf returns what a page lacks that may not be opened: CauseMemory if all lanes that may lose
+// messages have no room, or else CauseFull for that of the lane itself. 0: it may (hasRoom).
 func (n *Lane) shortOf(need, want int64) subscription.Cause {
 	need = max(need, min(want, n.limit/roomShare))
 	switch now := n.pinned.Load(); {
-	case now > 0 && now+need > n.limit && !n.dead.Load():
-		return subscription.CauseFull
 	case !n.Policy.Lossless() && n.out.fan.lossyFull(need):
 		return subscription.CauseMemory
+	case now > 0 && now+need > n.limit && !n.dead.Load():
+		return subscription.CauseFull
 	}
 	return 0
 }
