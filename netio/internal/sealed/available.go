@@ -49,7 +49,7 @@ func available() int {
 	if err := unix.Sysinfo(&info); err != nil {
 		return math.MaxInt
 	}
-	free := (uint64(info.Freeram) + uint64(info.Bufferram) + uint64(info.Freeswap)) * uint64(max(1, info.Unit))
+	free := (uint64(info.Freeram) + uint64(info.Bufferram) + uint64(info.Freeswap)) * uint64(max(1, info.Unit)) //nolint:unconvert // 32 bits on some processors
 	return int(min(free, math.MaxInt))
 }
 
