@@ -219,8 +219,8 @@ func TestSubscription_namesTheTagsThatThePublisherHas(t *testing.T) {
 	}
 }
 
-// A set that is too large to compare for every answer is named as it was asked for.
-func TestSubscription_toManyTagsNamesWhatWasAskedFor(t *testing.T) {
+// Of very many tags an answer names those that the publisher has.
+func TestSubscription_toManyTagsNamesThoseOfThePublisher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		many := make([]tags.Tag, 300)
@@ -231,8 +231,8 @@ func TestSubscription_toManyTagsNamesWhatWasAskedFor(t *testing.T) {
 		s := b.subscriber(bus.SubscriberConfig{})
 		subscribe(t, s, tags.Of(many...), func(bus.Message) {})
 		synctest.Wait()
-		if e, _ := s.first(bus.Subscribed); !e.Tags.Equal(tags.Of(many...)) {
-			t.Errorf("got %v, want all that was asked for", e)
+		if e, _ := s.first(bus.Subscribed); !e.Tags.Equal(tags.Of(4)) {
+			t.Errorf("got %v, want the tag of both", e)
 		}
 	})
 }

@@ -108,7 +108,7 @@ func (c Config) options() ([]nats.Option, error) {
 	case c.Credentials != "":
 		user := nats.UserCredentials(c.Credentials)
 		if err := readable(user); err != nil {
-			return nil, fmt.Errorf("Credentials: %w", err)
+			return nil, fmt.Errorf("file of Credentials: %w", err)
 		}
 		options = append(options, user)
 	case c.NKey != "":

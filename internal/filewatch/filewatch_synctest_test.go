@@ -119,7 +119,7 @@ func TestAFileSystemThatDoesNotAnswer(t *testing.T) {
 			if time.Sleep(stuck.Patience - 1); k.Failing() {
 				t.Errorf("%s: got that the look fails before it is late", path)
 			}
-			time.Sleep(2)
+			time.Sleep(2 * time.Nanosecond)
 			if synctest.Wait(); k.Failing() != want {
 				t.Errorf("%s: got failing %t, want %t", path, k.Failing(), want)
 			}
