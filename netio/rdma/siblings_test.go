@@ -232,7 +232,9 @@ func TestOpenerOn_aRequestToALoopThatDoesNotRun(t *testing.T) {
 			if err := next(t, "OnConnectionRefused", w.Refused); errors.Is(err, netio.ErrTimeout) {
 				t.Errorf("OnConnectionRefused: got %v, want it at once", err)
 			}
-			wantLoads(t, "left", s.b, rdma.Loads(s.b)[0], 0)
+			if left := rdma.Loads(s.b)[1]; left != 0 { // the other loop may be ending what it has
+				t.Errorf("got %d endpoints of the loop that does not run, want none", left)
+			}
 		})
 	}
 }

@@ -74,12 +74,14 @@ func TestListenEndpoint_doesNotRememberAPeerOfManyNames(t *testing.T) {
 		name := fi.SocketAddr(netip.AddrPortFrom(rdmHost.Addr(), uint16(1+i)))
 		x.send(t, l.Addr(), rdma.PutFrame(rdma.Frame{Kind: hello, Value: uint64(1 + i)}, append(greeting[:len(greeting):len(greeting)], name...)))
 	}
+	x.send(t, l.Addr(), []byte{1}) // the last one
 	var got int
-	for limit := time.Now().Add(backendtest.Patience); b.Stats().AcceptShed < names-1 && time.Now().Before(limit); {
+	for limit := time.Now().Add(backendtest.Patience); b.Stats().BadMessages == 0 && time.Now().Before(limit); {
 		onLoop(t, b.Loop(), func() { got = max(got, rdma.Addresses(b)) })
 	}
-	if n := b.Stats().AcceptShed; n != names-1 {
-		t.Errorf("Stats.AcceptShed: got %d, want %d", n, names-1)
+	// The one that is accepted is given up after some time, and on a slow machine others come in its place.
+	if n := b.Stats().AcceptShed; n <= rdma.Strangers || n >= names {
+		t.Errorf("Stats.AcceptShed: got %d, want more than %d, and less than %d", n, rdma.Strangers, names)
 	}
 	if want := 1 + rdma.Strangers; got > want {
 		t.Errorf("addresses: got %d, want at most %d", got, want)
