@@ -79,7 +79,7 @@ type lister struct {
 
 // read takes the targets that an earlier run has left in the file. Those of another program are none.
 func (l *lister) read() {
-	if l.Output == "" {
+	if info, err := stuck.Stat(l.Output); err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
 		return
 	}
 	if text, err := stuck.ReadFile(l.Output); err == nil && json.Unmarshal(text, &l.known) != nil {

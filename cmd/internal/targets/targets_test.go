@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/signed"
@@ -164,6 +165,18 @@ func TestTargetsStayThatMayBeMissing(t *testing.T) {
 		if diff := cmp.Diff(c.want, string(got)); diff != "" {
 			t.Errorf("watch %v, %v: got another file (-want +got):\n%s", c.watch, c.problem, diff)
 		}
+	}
+}
+
+// TestAPipeHasNoTargets, and is not read: it is replaced, as any file.
+func TestAPipeHasNoTargets(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "targets.json")
+	testkit.Must(t, unix.Mkfifo(name, 0o600))
+	l, out, _ := run(Command{Output: name, Watch: 1})
+	l.read()
+	testkit.Must(t, l.show(out, site(), nil))
+	if got, err := os.ReadFile(name); err != nil || string(got) != siteList {
+		t.Errorf("got %s, %v, want the list in place of the pipe", got, err)
 	}
 }
 
